@@ -12,7 +12,9 @@ struct trilha_arena_chunk {
 enum { ALIGN = 16, FIRST_CHUNK = 4096, LARGEST_STEP = 1 << 20 };
 #define HEADER ((sizeof(trilha_arena_chunk) + ALIGN - 1) / ALIGN * ALIGN)
 
-void trilha_arena_init(trilha_arena *a, size_t bytes_max) { *a = (trilha_arena){.max = bytes_max}; }
+void trilha_arena_init(trilha_arena *a, size_t bytes_max) {
+  *a = (trilha_arena){.max = bytes_max};
+}
 
 void trilha_arena_done(trilha_arena *a) {
   trilha_arena_chunk *c = a->chunk;

@@ -25,14 +25,16 @@ trilha_deadline trilha_deadline_earlier(trilha_deadline a, trilha_deadline b);
 
 /* --- timestamps (ruling R3) --------------------------------------------------------------------------- */
 
-/* ISO-8601 date and time with 'Z' or an offset; seconds and fraction optional; 't' and 'z' in lower case accepted, a space instead of T is not.
- * Full precision down to microseconds (further digits are rounded half away from 2000-01-01). Leap second 60 only at 23:59:60Z.
- * False for anything else and for years outside 0001–9999. */
+/* ISO-8601 date and time with 'Z' or an offset; seconds and fraction optional; 't' and 'z' in lower case accepted, a
+ * space instead of T is not. Full precision down to microseconds (further digits are rounded half away from
+ * 2000-01-01). Leap second 60 only at 23:59:60Z. False for anything else and for years outside 0001–9999. */
 bool trilha_timestamp_parse(trilha_text text, int64_t *ret_us);
-/* To 1/100 s as PostgreSQL's timestamptz(2) rounds: half away from its epoch 2000-01-01T00:00Z. False when the year leaves 0001–9999. */
+/* To 1/100 s as PostgreSQL's timestamptz(2) rounds: half away from its epoch 2000-01-01T00:00Z. False when the year
+ * leaves 0001–9999. */
 bool trilha_timestamp_round_centis(int64_t us, int64_t *ret_us);
 enum { TRILHA_TIMESTAMP_SIZE = 32 };
-/* "2026-06-15T10:30:00Z", with ".25" or up to 6 digits when there is a fraction (trailing zeros dropped). Always UTC. */
+/* "2026-06-15T10:30:00Z", with ".25" or up to 6 digits when there is a fraction (trailing zeros dropped). Always UTC.
+ */
 void trilha_timestamp_format(int64_t us, char out[TRILHA_TIMESTAMP_SIZE]);
 
 #endif

@@ -13,7 +13,8 @@ bool trilha_hkdf_sha256(trilha_text key, trilha_text salt, trilha_text info, uns
 void trilha_hex(const unsigned char *data, size_t size, char *out);
 /* base64url without padding, terminated; out has at least (size * 4 + 2) / 3 + 1 bytes. Returns the length. */
 size_t trilha_base64url(const unsigned char *data, size_t size, char *out);
-/* Decodes base64url or base64, padding optional; false when malformed. *ret_size bytes written to out (size*3/4+1 bytes). */
+/* Decodes base64url or base64, padding optional; false when malformed. *ret_size bytes written to out (size*3/4+1
+ * bytes). */
 bool trilha_base64_decode(trilha_text text, unsigned char *out, size_t *ret_size);
 /* Constant-time in the content. */
 bool trilha_secret_equal(trilha_text a, trilha_text b);

@@ -114,7 +114,9 @@ size_t trilha_utf8_put(char out[4], uint32_t c) {
 
 /* --- buffers ------------------------------------------------------------------------------------- */
 
-void trilha_buffer_init(trilha_buffer *b, size_t max) { *b = (trilha_buffer){.max = max}; }
+void trilha_buffer_init(trilha_buffer *b, size_t max) {
+  *b = (trilha_buffer){.max = max};
+}
 
 void trilha_buffer_done(trilha_buffer *b) {
   free(b->data);
@@ -154,13 +156,17 @@ void trilha_buffer_append(trilha_buffer *b, const void *data, size_t size) {
   b->data[b->size] = '\0';
 }
 
-void trilha_buffer_add_text(trilha_buffer *b, trilha_text text) { trilha_buffer_append(b, text.data, text.size); }
+void trilha_buffer_add_text(trilha_buffer *b, trilha_text text) {
+  trilha_buffer_append(b, text.data, text.size);
+}
 
 void trilha_buffer_add_string(trilha_buffer *b, const char *terminated) {
   trilha_buffer_append(b, terminated, strlen(terminated));
 }
 
-void trilha_buffer_add_char(trilha_buffer *b, char c) { trilha_buffer_append(b, &c, 1); }
+void trilha_buffer_add_char(trilha_buffer *b, char c) {
+  trilha_buffer_append(b, &c, 1);
+}
 
 void trilha_buffer_add_u64(trilha_buffer *b, uint64_t value) {
   char digits[20];
