@@ -58,7 +58,8 @@ static void buffer_writes_the_extreme_integers(void **state) {
 
 static void utf8_refuses_overlong_surrogates_and_beyond_unicode(void **state) {
   (void)state;
-  static const char *const bad[] = {"\xC0\xAF", "\xE0\x80\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\x80", "\xC3", "\xF0\x9F\x98"};
+  static const char *const bad[] = {"\xC0\xAF", "\xE0\x80\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80",
+                                    "\x80",     "\xC3",         "\xF0\x9F\x98"};
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) assert_false(trilha_utf8_valid(bad[i], strlen(bad[i])));
   static const char good[] = "aé€😀";
   assert_true(trilha_utf8_valid(good, sizeof good - 1));
