@@ -1,0 +1,76 @@
+/* cli/messages: the sentences of the program, English then Portuguese (help texts: verbs.c). Room: cli.
+ *
+ * A name stands for two arguments, so that the compiler checks both formats against what is passed:
+ * trilha_cli_say(cli, SAY_NO_STORE, url). The contract's quoted messages (ruling R5) come from the library and are not
+ * here. */
+#ifndef TRILHA_CLI_MESSAGES_H
+#define TRILHA_CLI_MESSAGES_H
+
+/* --- the command line ---------------------------------------------------------------------------------- */
+#define SAY_UNKNOWN_WORD "unknown command '%s'", "comando desconhecido '%s'"
+#define SAY_UNKNOWN_WORD_NEAR \
+  "unknown command '%s'; did you mean 'trilha %s'?", "comando desconhecido '%s'; você quis dizer 'trilha %s'?"
+#define SAY_UNKNOWN_WORD_NEAR_VERB \
+  "unknown command '%s'; did you mean 'trilha %s %s'?", "comando desconhecido '%s'; você quis dizer 'trilha %s %s'?"
+#define SAY_UNKNOWN_VERB "'trilha %s' has no command '%s'", "'trilha %s' não tem o comando '%s'"
+#define SAY_UNKNOWN_VERB_NEAR                                      \
+  "'trilha %s' has no command '%s'; did you mean 'trilha %s %s'?", \
+      "'trilha %s' não tem o comando '%s'; você quis dizer 'trilha %s %s'?"
+#define SAY_UNKNOWN_OPTION "unknown option '%s'", "opção desconhecida '%s'"
+#define SAY_UNKNOWN_OPTION_NEAR \
+  "unknown option '%s'; did you mean '--%s'?", "opção desconhecida '%s'; você quis dizer '--%s'?"
+#define SAY_OPTION_TWICE        "option --%s was given twice", "a opção --%s foi dada duas vezes"
+#define SAY_OPTION_IS_A_FLAG    "option --%s takes no value", "a opção --%s não recebe valor"
+#define SAY_OPTION_NEEDS_VALUE  "option --%s needs a value: %s", "a opção --%s precisa de um valor: %s"
+#define SAY_OPTION_NOT_FOR_VERB "option --%s has no use here", "a opção --%s não se aplica aqui"
+#define SAY_NOT_A_NUMBER        "option --%s wants a whole number, not '%s'", "a opção --%s pede um número inteiro, não '%s'"
+#define SAY_NUMBER_TOO_SMALL    "option --%s wants at least %d", "a opção --%s pede no mínimo %d"
+#define SAY_OPERAND_MISSING     "something is missing: %s", "falta algo: %s"
+#define SAY_OPERAND_TOO_MANY    "one argument too many: '%s'", "um argumento a mais: '%s'"
+#define SAY_UNKNOWN_SHELL \
+  "no completion for '%s': bash, zsh and fish are known", "não há autocompletar para '%s': só bash, zsh e fish"
+#define SAY_TRY_HELP "see '%s --help'", "veja '%s --help'"
+
+/* --- the program ------------------------------------------------------------------------------------------ */
+#define SAY_NO_MEMORY     "out of memory", "memória esgotada"
+#define SAY_OUTPUT_FAILED "cannot write the output: %s", "não foi possível escrever a saída: %s"
+#define SAY_PROGRAM_SUMMARY                                                                          \
+  "Trilha keeps a durable, validated, redacted and ordered log of events, on SQLite or PostgreSQL.", \
+      "Trilha mantém um registro de eventos durável, validado, redigido e ordenado, em SQLite ou PostgreSQL."
+#define SAY_USAGE    "usage", "uso"
+#define SAY_COMMANDS "commands", "comandos"
+#define SAY_OPTIONS  "options", "opções"
+#define SAY_EXAMPLES "examples", "exemplos"
+#define SAY_EXITS                                                                                                 \
+  "exit status: 0 success, 1 the operation failed, 2 usage, 3 refused by validation, 4 store unavailable",        \
+      "código de saída: 0 sucesso, 1 a operação falhou, 2 uso, 3 recusado pela validação, 4 armazenamento " \
+      "indisponível"
+#define SAY_ENVIRONMENT                                                                                          \
+  "environment: TRILHA_STORE and TRILHA_KEYRING stand for --store and --keyring; NO_COLOR switches colours off", \
+      "ambiente: TRILHA_STORE e TRILHA_KEYRING valem por --store e --keyring; NO_COLOR desliga as cores"
+#define SAY_MORE_HELP                                                                                  \
+  "'trilha COMMAND --help' explains a command with examples; 'trilha demo' shows everything at work.", \
+      "'trilha COMANDO --help' explica um comando com exemplos; 'trilha demo' mostra tudo funcionando."
+
+/* --- errors and what to do about them --------------------------------------------------------------------- */
+#define SAY_PLAIN           "%s", "%s"
+#define SAY_ERROR           "%s [%s]", "%s [%s]"
+#define SAY_ERROR_EXPLAINED "%s (%s) [%s]", "%s (%s) [%s]"
+#define REMEDY_INIT         "run 'trilha init' first (with the same --store)", "rode antes 'trilha init' (com o mesmo --store)"
+#define REMEDY_NEWER        "use that newer version", "use essa versão mais nova"
+#define REMEDY_URL                                                                           \
+  "give --store sqlite:PATH or postgresql://HOST/DATABASE", "use --store sqlite:CAMINHO ou " \
+                                                            "postgresql://SERVIDOR/BANCO"
+#define REMEDY_REGISTER                                                                        \
+  "register it with 'trilha registry apply FILE'; 'trilha registry list' shows what there is", \
+      "registre-o com 'trilha registry apply ARQUIVO'; 'trilha registry list' mostra o que existe"
+#define REMEDY_DEPRECATED                                                     \
+  "that version is deprecated; 'trilha registry list' shows the active ones", \
+      "essa versão está obsoleta; 'trilha registry list' mostra as ativas"
+#define REMEDY_PAYLOAD_OBJECT "the payload must be a JSON object: {…}", "o payload deve ser um objeto JSON: {…}"
+#define REMEDY_KEYRING                                                                                    \
+  "make a keyring with 'trilha keyring add FILE' and give it with --keyring file:FILE or TRILHA_KEYRING", \
+      "crie um chaveiro com 'trilha keyring add ARQUIVO' e informe-o com --keyring file:ARQUIVO ou TRILHA_KEYRING"
+#define REMEDY_KEYRING_MODE "chmod 600 the keyring file", "proteja o arquivo de chaves com chmod 600"
+
+#endif

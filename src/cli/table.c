@@ -1,0 +1,99 @@
+/* cli/table: rows for people, sized to the terminal. */
+#include <errno.h>
+
+#include "cli/cli_internal.h"
+
+enum { GAP = 2, CUT_LEAST = 6 }; /* columns between cells; below this a cut cell says nothing */
+
+void trilha_cli_table_init(trilha_cli_table *table, size_t columns) {
+  *table = (trilha_cli_table){.columns = columns};
+  trilha_buffer_init(&table->cells, 0);
+}
+
+void trilha_cli_table_done(trilha_cli_table *table) {
+  trilha_buffer_done(&table->cells);
+}
+
+void trilha_cli_table_add(trilha_cli_table *table, trilha_text text) {
+  if (text.data == NULL) text = TRILHA_TEXT("-");
+  trilha_cli_escape(&table->cells, text);
+  trilha_buffer_add_char(&table->cells, '\0');
+  table->added++;
+}
+
+static const char *next_cell(const char *cell) {
+  return cell + strlen(cell) + 1;
+}
+
+static size_t sum(const size_t *widths, size_t count) {
+  size_t total = GAP * (count - 1);
+  for (size_t i = 0; i < count; i++) total += widths[i];
+  return total;
+}
+
+static void measure(const trilha_cli_table *table, size_t cells, size_t *widths) {
+  const char *cell = table->cells.data;
+  for (size_t i = 0; i < cells; i++, cell = next_cell(cell)) {
+    size_t columns = trilha_cli_columns(trilha_text_of(cell));
+    if (columns > widths[i % table->columns]) widths[i % table->columns] = columns;
+  }
+}
+
+/* Takes columns from the widest cell that may be cut until the row fits or nothing more can be cut. */
+static void fit(const trilha_cli_table *table, size_t *widths, size_t room) {
+  while (sum(widths, table->columns) > room) {
+    size_t widest = table->columns;
+    for (size_t i = 0; i < table->columns; i++) {
+      if (table->firm[i] || widths[i] <= CUT_LEAST) continue;
+      if (widest == table->columns || widths[i] > widths[widest]) widest = i;
+    }
+    if (widest == table->columns) return;
+    widths[widest]--;
+  }
+}
+
+/* Bytes of the longest start of the cell that takes at most `columns`. */
+static size_t cut(trilha_text cell, size_t columns) {
+  size_t at = 0, end = 0;
+  while (at < cell.size) {
+    size_t next = at;
+    trilha_utf8_next(cell.data, cell.size, &next);
+    if (trilha_cli_columns((trilha_text){cell.data, next}) > columns) break;
+    end = at = next;
+  }
+  return end;
+}
+
+static void print_cell(trilha_cli_output *o, trilha_text cell, size_t width, bool right, bool last) {
+  size_t columns = trilha_cli_columns(cell);
+  bool is_cut = columns > width;
+  if (is_cut) {
+    cell.size = cut(cell, width - 1);
+    columns = trilha_cli_columns(cell) + 1;
+  }
+  size_t padding = columns < width ? width - columns : 0;
+  if (right) trilha_cli_putf(o, "%*s", (int)padding, "");
+  trilha_cli_put(o, cell);
+  if (is_cut) trilha_cli_puts(o, "…");
+  if (!last) trilha_cli_putf(o, "%*s", (int)(right ? GAP : padding + GAP), "");
+}
+
+void trilha_cli_table_print(trilha_cli *cli, const trilha_cli_table *table) {
+  size_t widths[TRILHA_CLI_COLUMNS_MAX] = {0};
+  if (table->added == 0) return;
+  if (table->cells.failed != TRILHA_OK) {
+    cli->out.os_errno = ENOMEM;
+    return;
+  }
+  measure(table, table->added, widths);
+  if (cli->out.terminal) fit(table, widths, cli->width);
+  const char *cell = table->cells.data;
+  for (size_t i = 0; i < table->added; i++, cell = next_cell(cell)) {
+    size_t column = i % table->columns;
+    bool last = column + 1 == table->columns, heading = i < table->columns;
+    if (heading && column == 0) trilha_cli_style_set(&cli->out, TRILHA_STYLE_BOLD);
+    print_cell(&cli->out, trilha_text_of(cell), widths[column], table->right[column], last);
+    if (heading && last) trilha_cli_style_set(&cli->out, TRILHA_STYLE_PLAIN);
+    if (last) trilha_cli_puts(&cli->out, "\n");
+  }
+}
