@@ -1,10 +1,66 @@
-# The phone book: `make help` lists what there is.
+# The phone book: `make help` lists what there is. CI calls only this and .ci/run.
 BUILD ?= build
-.PHONY: help build test
+TEST_BUILD ?= build-test
+SECONDS ?= 60
+PREFIX ?= /usr/local
+# Options for `meson setup`, used when a build folder is made.
+MESON_FLAGS ?=
+export PYTHONDONTWRITEBYTECODE = 1
+
+.DEFAULT_GOAL := help
+.PHONY: help deps build test demo check format tidy sanitize threads bench fuzz install clean fresh
+
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+	@echo
+	@echo 'make test T=base_clock runs one test; make fuzz T=json SECONDS=600 one fuzz target.'
+
+deps: ## install the Debian packages that are missing
+	@tools/install-deps build test check
+
 build: ## build the program (build/trilha) and the library
-	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) >/dev/null
-	@ninja -C $(BUILD)
-test: build ## build and run all tests
-	@meson test -C $(BUILD) --print-errorlogs
+	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) -Dtests=false $(MESON_FLAGS) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
+	@rm -f $(BUILD).log
+	@ninja -C $(BUILD) --quiet
+
+test: ## install what is missing, build with fault points, run all tests (T=NAME: one)
+	@tools/install-deps build test
+	@tools/run-tests $(TEST_BUILD) --setup=-Dfault_points=true $(foreach flag,$(MESON_FLAGS),--setup=$(flag)) $(T)
+
+demo: ## install what is missing, build, and show the main job step by step
+	@tools/install-deps build
+	@$(MAKE) --no-print-directory build
+	@$(BUILD)/trilha demo
+
+check: ## what CI checks beside the tests: format, rooms and style, both compilers, exports, headers
+	@.ci/run --checks
+
+format: ## format all C sources in place
+	@git ls-files '*.c' '*.h' '*.cc' | xargs clang-format-14 -i
+
+tidy: ## check the rules of rooms and style
+	@tools/tidy
+
+sanitize: ## run the tests under the address and undefined behaviour sanitizers
+	@CC=clang CXX=clang++ tools/run-tests build-asan --setup=-Db_sanitize=address,undefined --setup=-Db_lundef=false \
+	  --setup=-Dfault_points=true --times=5 $(T)
+
+threads: ## run the threaded tests under the thread sanitizer
+	@CC=clang CXX=clang++ tools/run-tests build-tsan --setup=-Db_sanitize=thread --setup=-Db_lundef=false \
+	  --setup=-Dfault_points=true --times=10 $(if $(T),$(T),--suite=threads)
+
+bench: ## run the benchmarks
+	@test -f build-bench/build.ninja || meson setup build-bench -Dtests=false --buildtype=release >/dev/null
+	@ninja -C build-bench --quiet && meson test -C build-bench --benchmark --verbose $(T)
+
+fuzz: ## run the fuzz targets (T=NAME: one; SECONDS=60 each)
+	@tools/fuzz --seconds=$(SECONDS) $(T)
+
+install: build ## install to PREFIX (/usr/local)
+	@meson configure $(BUILD) --prefix=$(abspath $(PREFIX)) >/dev/null && meson install -C $(BUILD)
+
+fresh: ## prove `make demo` and `make test` on an empty Debian 12 (root, needs debootstrap)
+	@tools/try-fresh
+
+clean: ## remove every build folder
+	@rm -rf build build-test build-asan build-tsan build-bench build-fuzz build-clang
