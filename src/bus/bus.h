@@ -1,7 +1,8 @@
 /* bus: publishing, the nine steps of specification 000, section 3.3, in their order. Room: bus. Corridor header.
  *
- * Thread-safe. Steps: 1 the payload is a JSON object that a store can keep; 2 defaults; 3 formats; 4 type and version; 5 payload against its schema;
- * 6 redaction; 7 append; 8 delivery; 9 the answer. A failure at one step leaves no trace of the later ones.
+ * Thread-safe. Steps: 1 the payload is a JSON object that a store can keep; 2 defaults; 3 formats; 4 type and version;
+ * 5 payload against its schema; 6 redaction; 7 append; 8 delivery; 9 the answer. A failure at one step leaves no trace
+ * of the later ones.
  */
 #ifndef TRILHA_BUS_BUS_H
 #define TRILHA_BUS_BUS_H
@@ -11,12 +12,12 @@
 #include "registry/registry.h"
 
 /* Limits (docs/limits.md; rulings R2 and R8). Characters are code points. */
-#define TRILHA_PAYLOAD_BYTES_MAX ((size_t)1048576)
-#define TRILHA_PAYLOAD_DEPTH_MAX 255
-#define TRILHA_TIPO_CHARS_MAX 255
-#define TRILHA_ORIGEM_CHARS_MAX 100
-#define TRILHA_VERSAO_CHARS_MAX 20
-#define TRILHA_SIDE_CHARS_MAX 255       /* tenant, company, aggregate type and key */
+#define TRILHA_PAYLOAD_BYTES_MAX    ((size_t)1048576)
+#define TRILHA_PAYLOAD_DEPTH_MAX    255
+#define TRILHA_TIPO_CHARS_MAX       255
+#define TRILHA_ORIGEM_CHARS_MAX     100
+#define TRILHA_VERSAO_CHARS_MAX     20
+#define TRILHA_SIDE_CHARS_MAX       255 /* tenant, company, aggregate type and key */
 #define TRILHA_TRACESTATE_CHARS_MAX 512 /* W3C Trace Context, section 3.3.1.5 */
 
 typedef struct trilha_bus trilha_bus;

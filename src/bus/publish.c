@@ -1,0 +1,187 @@
+/* bus/publish: steps 7 to 9 of a publish, and what is said about each one. */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/uuid.h"
+#include "bus/bus_internal.h"
+
+/* --- diagnostics: identifiers only ------------------------------------------------------------------ */
+
+static void say_refused(const trilha_bus *bus, const trilha_preparation *p) {
+  trilha_fields fields = {0};
+  /* An unknown type's name is whatever somebody sent: only a registered one is repeated. */
+  if (p->type != NULL) {
+    trilha_fields_text(&fields, "tipo", p->type->tipo);
+    trilha_fields_text(&fields, "versao_schema", p->type->versao);
+  }
+  trilha_fields_string(&fields, "code", p->result->error.code);
+  trilha_fields_i64(&fields, "payload_errors", (int64_t)p->result->payload_error_count);
+  trilha_emit(&bus->diagnostics, TRILHA_WARNING, "event.refused", "a publication was refused", &fields);
+}
+
+static void add_event(trilha_fields *fields, const trilha_event *event) {
+  trilha_fields_string(fields, "event_id", event->event_id);
+  trilha_fields_string(fields, "tipo", event->tipo);
+  trilha_fields_string(fields, "versao_schema", event->versao_schema);
+  trilha_fields_string(fields, "origem", event->origem);
+  if (event->correlacao_id != NULL) trilha_fields_string(fields, "correlacao_id", event->correlacao_id);
+  trilha_fields_i64(fields, "sequence_number", event->sequence_number);
+}
+
+static void say_outcome(const trilha_bus *bus, const trilha_publish_result *result) {
+  static const char *const contents[] = {"new", "same", "different", "unknown"};
+  trilha_fields fields = {0};
+  if (result->status != TRILHA_OK) {
+    trilha_fields_error(&fields, &result->error);
+    trilha_emit(&bus->diagnostics, TRILHA_ERROR, "event.append_failed", "an event could not be stored", &fields);
+    return;
+  }
+  add_event(&fields, result->event);
+  if (!result->duplicate) {
+    trilha_emit(&bus->diagnostics, TRILHA_INFO, "event.published", "an event was published", &fields);
+    return;
+  }
+  trilha_fields_string(&fields, "content", contents[result->content]);
+  trilha_emit(&bus->diagnostics, TRILHA_WARNING, "event.duplicate", "Evento duplicado detectado, idempotência aplicada",
+              &fields);
+}
+
+/* --- steps 7 to 9 ----------------------------------------------------------------------------------- */
+
+/* Ruling R1: the first publish answers with the full payload, a duplicate with the stored, redacted one. */
+static trilha_status answer(trilha_bus *bus, trilha_preparation *p) {
+  trilha_publish_result *result = p->result;
+  trilha_append_item *item = p->item;
+  if (item->status != TRILHA_OK) {
+    trilha_error_copy(&result->error, &item->error);
+    return item->status;
+  }
+  trilha_result_memory *memory = result->memory;
+  trilha_payload_state state = TRILHA_PAYLOAD_REDIGIDO;
+  if (item->stored) {
+    item->got.payload = p->publication->payload;
+    state = TRILHA_PAYLOAD_COMPLETO;
+  } else {
+    result->duplicate = true;
+    result->content = trilha_compare_content(bus, p);
+  }
+  trilha_status status = trilha_event_from_row(&memory->arena, &item->got, state, &memory->event, &result->error);
+  if (status == TRILHA_OK) result->event = &memory->event;
+  return status;
+}
+
+static trilha_status begin_result(trilha_publish_result *result, trilha_error *err) {
+  *result = (trilha_publish_result){0};
+  trilha_result_memory *memory = calloc(1, sizeof *memory);
+  if (memory == NULL) return trilha_error_no_memory(err);
+  result->memory = memory;
+  return TRILHA_OK;
+}
+
+/* Steps 1 to 6 for one; true when its row waits to be appended. */
+static bool prepare(trilha_bus *bus, trilha_workbench *bench, trilha_preparation *p) {
+  trilha_publish_result *result = p->result;
+  result->status = begin_result(result, &result->error);
+  if (result->status == TRILHA_OK) {
+    p->item->arena = &((trilha_result_memory *)result->memory)->arena;
+    result->status = trilha_prepare(bus, bench, p, &result->error);
+    if (result->status != TRILHA_OK) say_refused(bus, p);
+  }
+  if (p->type != NULL) trilha_registry_release(bus->registry, p->type);
+  p->type = NULL;
+  return result->status == TRILHA_OK;
+}
+
+static void publish_prepared(trilha_bus *bus, trilha_preparation *waiting, trilha_append_item *items, size_t count) {
+  int64_t revision = trilha_eventlog_append(bus->log, items, count);
+  if (revision >= 0) trilha_registry_note_revision(bus->registry, revision);
+  for (size_t i = 0; i < count; i++) {
+    waiting[i].item = &items[i];
+    waiting[i].result->status = answer(bus, &waiting[i]);
+    say_outcome(bus, waiting[i].result);
+  }
+}
+
+/* `waiting` and `items` have count places. Refused publications leave no hole: item n belongs to waiting n. */
+static void publish_chunk(trilha_bus *bus, trilha_workbench *bench, const trilha_publication *publications,
+                          size_t count, trilha_publish_result *results, trilha_preparation *waiting,
+                          trilha_append_item *items) {
+  size_t n = 0;
+  for (size_t i = 0; i < count; i++) {
+    items[n] = (trilha_append_item){0};
+    waiting[n] = (trilha_preparation){.publication = &publications[i], .result = &results[i], .item = &items[n]};
+    if (prepare(bus, bench, &waiting[n])) n++;
+  }
+  if (n != 0) publish_prepared(bus, waiting, items, n);
+}
+
+static trilha_status first_failure(const trilha_publish_result *results, size_t count, trilha_error *err) {
+  for (size_t i = 0; i < count; i++)
+    if (results[i].status != TRILHA_OK) {
+      trilha_error_copy(err, &results[i].error);
+      return results[i].status;
+    }
+  return TRILHA_OK;
+}
+
+static trilha_status fail_all(trilha_publish_result *results, size_t count, const trilha_error *error,
+                              trilha_error *err) {
+  for (size_t i = 0; i < count; i++) results[i] = (trilha_publish_result){.status = error->status, .error = *error};
+  return trilha_error_copy(err, error);
+}
+
+trilha_status trilha_bus_publish(trilha_bus *bus, const trilha_publication *publications, size_t count,
+                                 trilha_publish_result *ret_results, trilha_error *err) {
+  trilha_error own = {0};
+  trilha_preparation one_waiting;
+  trilha_append_item one_item;
+  size_t chunk = count < TRILHA_EVENTLOG_BATCH_MAX ? count : TRILHA_EVENTLOG_BATCH_MAX;
+  trilha_preparation *waiting = chunk <= 1 ? &one_waiting : malloc(chunk * sizeof *waiting);
+  trilha_append_item *items = chunk <= 1 ? &one_item : malloc(chunk * sizeof *items);
+  trilha_workbench *bench = trilha_workbench_take(bus, &own);
+  if (waiting == NULL || items == NULL) trilha_error_no_memory(&own);
+  trilha_status status;
+  if (own.status != TRILHA_OK) {
+    status = fail_all(ret_results, count, &own, err);
+  } else {
+    for (size_t at = 0; at < count; at += chunk)
+      publish_chunk(bus, bench, publications + at, count - at < chunk ? count - at : chunk, ret_results + at, waiting,
+                    items);
+    status = first_failure(ret_results, count, err);
+  }
+  if (bench != NULL) trilha_workbench_give(bus, bench);
+  if (waiting != &one_waiting) free(waiting);
+  if (items != &one_item) free(items);
+  return status;
+}
+
+void trilha_bus_result_done(trilha_publish_result *result) {
+  trilha_result_memory *memory = result->memory;
+  if (memory != NULL) {
+    trilha_arena_done(&memory->arena);
+    free(memory);
+  }
+  *result = (trilha_publish_result){0};
+}
+
+/* --- life ------------------------------------------------------------------------------------------- */
+
+trilha_status trilha_bus_new(trilha_eventlog *log, trilha_registry *registry, const trilha_keyring *keyring,
+                             const trilha_diagnostics *diagnostics, trilha_bus **ret_bus, trilha_error *err) {
+  trilha_bus *bus = calloc(1, sizeof *bus);
+  if (bus == NULL) return trilha_error_no_memory(err);
+  bus->log = log;
+  bus->registry = registry;
+  bus->keyring = keyring;
+  bus->diagnostics = *diagnostics;
+  pthread_mutex_init(&bus->mutex, NULL);
+  *ret_bus = bus;
+  return TRILHA_OK;
+}
+
+void trilha_bus_free(trilha_bus *bus) {
+  if (bus == NULL) return;
+  trilha_workbenches_free(bus);
+  pthread_mutex_destroy(&bus->mutex);
+  free(bus);
+}
