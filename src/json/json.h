@@ -30,13 +30,13 @@ typedef enum trilha_json_type {
   TRILHA_JSON_OBJECT = 6
 } trilha_json_type;
 
-enum { /* trilha_json_value.flags */
-  TRILHA_JSON_ASCII = 1,    /* string: every byte < 0x80, so size is also its length in code points */
-  TRILHA_JSON_NUL = 2,      /* string: holds U+0000 */
-  TRILHA_JSON_ESCAPED = 4,  /* string: its source spelling had escapes, so text differs from the source */
-  TRILHA_JSON_INTEGER = 8,  /* number: spelled without fraction and exponent */
-  TRILHA_JSON_SMALL = 16,   /* number: INTEGER with at most 18 digits: trilha_json_small() gives it */
-  TRILHA_JSON_NEGATIVE = 32 /* number: begins with '-' */
+enum {                           /* trilha_json_value.flags */
+       TRILHA_JSON_ASCII = 1,    /* string: every byte < 0x80, so size is also its length in code points */
+       TRILHA_JSON_NUL = 2,      /* string: holds U+0000 */
+       TRILHA_JSON_ESCAPED = 4,  /* string: its source spelling had escapes, so text differs from the source */
+       TRILHA_JSON_INTEGER = 8,  /* number: spelled without fraction and exponent */
+       TRILHA_JSON_SMALL = 16,   /* number: INTEGER with at most 18 digits: trilha_json_small() gives it */
+       TRILHA_JSON_NEGATIVE = 32 /* number: begins with '-' */
 };
 
 typedef struct trilha_json_value {
@@ -68,8 +68,8 @@ typedef struct trilha_json_limits {
   uint32_t number_size_max; /* characters of one number */
 } trilha_json_limits;
 
-#define TRILHA_JSON_BYTES_MAX ((size_t)64 << 20)
-#define TRILHA_JSON_DEPTH_MAX 1000
+#define TRILHA_JSON_BYTES_MAX       ((size_t)64 << 20)
+#define TRILHA_JSON_DEPTH_MAX       1000
 #define TRILHA_JSON_NUMBER_SIZE_MAX 4096
 #define TRILHA_JSON_LIMITS \
   ((trilha_json_limits){TRILHA_JSON_BYTES_MAX, TRILHA_JSON_DEPTH_MAX, TRILHA_JSON_NUMBER_SIZE_MAX})
@@ -118,9 +118,9 @@ trilha_status trilha_json_parse(trilha_text input, const trilha_json_limits *lim
                                 trilha_error *err) TRILHA_MUST_USE;
 void trilha_json_document_free(trilha_json_document *document);
 
-/* What a store could not keep faithfully (ruling R8): duplicate names in one object, U+0000 in a string or name, a number
- * of more than 400 digits once expanded, nesting above 255, more than 2 MiB once numbers are expanded. The first one in
- * document order is the fault. `source` is the text the document was read from, for line and column. */
+/* What a store could not keep faithfully (ruling R8): duplicate names in one object, U+0000 in a string or name, a
+ * number of more than 400 digits once expanded, nesting above 255, more than 2 MiB once numbers are expanded. The first
+ * one in document order is the fault. `source` is the text the document was read from, for line and column. */
 trilha_status trilha_json_check_storable(const trilha_json_document *document, trilha_text source,
                                          trilha_json_fault *ret_fault, trilha_error *err) TRILHA_MUST_USE;
 
@@ -129,7 +129,9 @@ trilha_status trilha_json_check_storable(const trilha_json_document *document, t
 static inline const trilha_json_value *trilha_json_next(const trilha_json_value *v) {
   return v + (v->type >= TRILHA_JSON_ARRAY ? v->u.extent : 1);
 }
-static inline trilha_text trilha_json_text(const trilha_json_value *v) { return (trilha_text){v->u.text, v->size}; }
+static inline trilha_text trilha_json_text(const trilha_json_value *v) {
+  return (trilha_text){v->u.text, v->size};
+}
 static inline bool trilha_json_is(const trilha_json_value *v, const char *terminated) {
   return v != NULL && v->type == TRILHA_JSON_STRING && trilha_text_is(trilha_json_text(v), terminated);
 }
@@ -141,9 +143,9 @@ const trilha_json_value *trilha_json_member_text(const trilha_json_value *v, tri
 /* A string member's text, or an absent text. */
 trilha_text trilha_json_member_string(const trilha_json_value *v, const char *name);
 size_t trilha_json_string_length(const trilha_json_value *v); /* code points */
-const char *trilha_json_type_name(trilha_json_type type);      /* "null", "boolean", "number", … */
+const char *trilha_json_type_name(trilha_json_type type);     /* "null", "boolean", "number", … */
 
-/* Appends the JSON Pointer of `target` (a value of the document, not a key) below `root`. */
+/* Appends the JSON Pointer of `target` below `root`; a member's name has its value's pointer. */
 void trilha_json_pointer_to(const trilha_json_value *root, const trilha_json_value *target, trilha_buffer *out);
 /* Resolves a JSON Pointer ("" is root); NULL when there is no such value. */
 const trilha_json_value *trilha_json_pointer_find(const trilha_json_value *root, trilha_text pointer);
@@ -168,7 +170,9 @@ trilha_status trilha_json_write_canonical(trilha_buffer *out, const trilha_json_
 /* Mathematical equality of numbers, 1 = 1.0, 1 is not true, member order never counts; no recursion beyond the
  * document's depth limit. Iterative; bounded by the smaller document. */
 bool trilha_json_equal(const trilha_json_value *a, const trilha_json_value *b);
-/* Equal values give equal hashes. */
+/* Equal values give equal hashes. Where the values come from outside, use a random seed: otherwise their author can
+ * choose values that share a hash. The plain form is the one with seed 0. */
+uint64_t trilha_json_hash_seeded(const trilha_json_value *v, uint64_t seed);
 uint64_t trilha_json_hash(const trilha_json_value *v);
 
 #endif
