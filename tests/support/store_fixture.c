@@ -17,6 +17,7 @@
 #include <pthread.h>
 #include <sqlite3.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 
 enum { RECORDED_MAX = 4096 };
@@ -174,6 +175,13 @@ static void write_keyring(trilha_fixture *f) {
   fclose(file);
   chmod(path, 0600);
   snprintf(f->keyring, sizeof f->keyring, "file:%s", path);
+}
+
+bool trilha_fixture_skips(void) {
+  const char *kind = getenv("TRILHA_TEST_STORE");
+  if (kind == NULL || strcmp(kind, "postgresql") != 0 || getenv("TRILHA_TEST_POSTGRES_URL") != NULL) return false;
+  puts("1..0 # SKIP TRILHA_TEST_POSTGRES_URL is not set: make test starts a server and sets it");
+  return true;
 }
 
 int trilha_fixture_setup(void **state) {

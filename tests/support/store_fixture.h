@@ -14,6 +14,9 @@ typedef struct trilha_fixture {
   struct trilha_recorded *recorded;
 } trilha_fixture;
 
+/* True when the suite cannot run here (no test server): says so as TAP. The caller returns 0. */
+bool trilha_fixture_skips(void);
+
 /* cmocka setup and teardown; *state is a trilha_fixture *. */
 int trilha_fixture_setup(void **state);
 int trilha_fixture_teardown(void **state);
