@@ -46,7 +46,10 @@ void trilha_cli_put_safe(trilha_cli_output *o, trilha_text text);
 /* One JSON text (already valid, without raw control characters): on a terminal C1 and bidirectional characters, which
  * can only be inside strings, become \u escapes; elsewhere the bytes are untouched. */
 void trilha_cli_put_json(trilha_cli_output *o, trilha_text json);
+/* A JSON string (json_output.c); bytes that are not UTF-8 appear as \\xNN. */
 void trilha_cli_put_json_string(trilha_cli_output *o, trilha_text text);
+/* ,"name":"text" with an absent text as null. `name` needs no escaping. */
+void trilha_cli_put_json_member(trilha_cli_output *o, bool first, const char *name, trilha_text text);
 /* Writes what is gathered; false once the stream has failed. */
 bool trilha_cli_flush(trilha_cli_output *o);
 
@@ -54,6 +57,8 @@ bool trilha_cli_flush(trilha_cli_output *o);
 void trilha_cli_escape(trilha_buffer *out, trilha_text text);
 /* Terminal columns of valid UTF-8 without control characters. */
 size_t trilha_cli_columns(trilha_text text);
+/* Bytes of the longest start of `cell` that takes at most `columns`. */
+size_t trilha_cli_cut(trilha_text cell, size_t columns);
 
 typedef enum trilha_cli_style {
   TRILHA_STYLE_PLAIN,
@@ -121,6 +126,8 @@ typedef struct trilha_cli_verb {
 extern const trilha_cli_verb trilha_cli_verbs[];
 extern const size_t trilha_cli_verb_count;
 extern const trilha_cli_option trilha_cli_shared_options[]; /* ended by a NULL name */
+extern const trilha_cli_option trilha_cli_publish_options[];
+extern const size_t trilha_cli_publish_option_count;
 
 /* Which TRILHA_CLI_* bit a shared option needs; 0: every verb takes it. */
 unsigned trilha_cli_shared_bit(const trilha_cli_option *option);
@@ -243,6 +250,22 @@ void trilha_cli_table_done(trilha_cli_table *table);
 /* The next cell, row by row; the first row is the heading. An absent text shows "-". */
 void trilha_cli_table_add(trilha_cli_table *table, trilha_text text);
 void trilha_cli_table_print(trilha_cli *cli, const trilha_cli_table *table);
+
+/* --- events (show.c): the exit status is not 0 when one could not be written as JSON ------------------------ */
+
+int trilha_cli_put_event_json(trilha_cli *cli, const trilha_event *event);
+/* A page: R6's page object with --json, else a table. */
+int trilha_cli_show_page(trilha_cli *cli, const trilha_events_page *page);
+/* All fields, one a line. */
+void trilha_cli_show_event(trilha_cli *cli, const trilha_event *event);
+/* One line: JSON, or on a terminal without --json a short form. */
+int trilha_cli_put_event_line(trilha_cli *cli, const trilha_event *event);
+/* JSON text over several lines, two blanks a level, for people. */
+void trilha_cli_put_indented(trilha_cli *cli, trilha_text json, int indent);
+
+/* Registers the versions and tells what became of each (registry.c). */
+struct trilha_cli_type_files;
+int trilha_cli_apply_types(trilha_cli *cli, trilha *handle, const struct trilha_cli_type_files *files);
 
 /* --- help (help.c) --------------------------------------------------------------------------------------- */
 

@@ -58,9 +58,10 @@
 #define SAY_ERROR_EXPLAINED "%s (%s) [%s]", "%s (%s) [%s]"
 #define REMEDY_INIT         "run 'trilha init' first (with the same --store)", "rode antes 'trilha init' (com o mesmo --store)"
 #define REMEDY_NEWER        "use that newer version", "use essa versão mais nova"
-#define REMEDY_URL                                                                           \
-  "give --store sqlite:PATH or postgresql://HOST/DATABASE", "use --store sqlite:CAMINHO ou " \
-                                                            "postgresql://SERVIDOR/BANCO"
+#define REMEDY_URL                                          \
+  "give --store sqlite:PATH or postgresql://HOST/DATABASE", \
+      "use --store sqlite:CAMINHO ou "                      \
+      "postgresql://SERVIDOR/BANCO"
 #define REMEDY_REGISTER                                                                        \
   "register it with 'trilha registry apply FILE'; 'trilha registry list' shows what there is", \
       "registre-o com 'trilha registry apply ARQUIVO'; 'trilha registry list' mostra o que existe"
@@ -72,5 +73,67 @@
   "make a keyring with 'trilha keyring add FILE' and give it with --keyring file:FILE or TRILHA_KEYRING", \
       "crie um chaveiro com 'trilha keyring add ARQUIVO' e informe-o com --keyring file:ARQUIVO ou TRILHA_KEYRING"
 #define REMEDY_KEYRING_MODE "chmod 600 the keyring file", "proteja o arquivo de chaves com chmod 600"
+
+/* --- events ------------------------------------------------------------------------------------------------- */
+#define SAY_PAGE_FOOT      "%lld–%lld of %lld", "%lld–%lld de %lld"
+#define SAY_EVENTS         "events", "eventos"
+#define SAY_STOPPED        "stopped as asked", "parado a pedido"
+#define SAY_CONTINUE_AFTER "continue with --after %lld", "continue com --after %lld"
+#define SAY_NOT_TOGETHER \
+  "options --%s and --%s cannot be given together", "as opções --%s e --%s não podem ser dadas juntas"
+#define SAY_TAILING \
+  "waiting for events after sequence %lld; Ctrl-C ends", "aguardando eventos após a sequência %lld; Ctrl-C encerra"
+
+/* --- init --------------------------------------------------------------------------------------------------- */
+#define SAY_MIGRATION_APPLIED "applied", "aplicada"
+#define SAY_MIGRATION_PRESENT "already there", "já presente"
+#define SAY_MIGRATION_ADOPTED "compared and adopted", "comparada e adotada"
+#define SAY_MIGRATION_PENDING "would be applied", "seria aplicada"
+
+/* --- publish ------------------------------------------------------------------------------------------------ */
+#define SAY_LINE      "line %lld: ", "linha %lld: "
+#define SAY_LINES     "lines", "linhas"
+#define SAY_PUBLISHED "%s is on disk as sequence %lld, event %s", "%s está em disco com a sequência %lld, evento %s"
+#define SAY_REPEATED_SAME                                           \
+  "already there as sequence %lld with the same content, event %s", \
+      "já estava lá com a sequência %lld e o mesmo conteúdo, evento %s"
+#define SAY_REPEATED_DIFFERENT                                                             \
+  "already there as sequence %lld with OTHER content, which was kept as it was; event %s", \
+      "já estava lá com a sequência %lld e OUTRO conteúdo, mantido como estava; evento %s"
+#define SAY_REPEATED_UNKNOWN                                                                  \
+  "already there as sequence %lld; whether the content is the same cannot be told; event %s", \
+      "já estava lá com a sequência %lld; não há como saber se o conteúdo é o mesmo; evento %s"
+#define SAY_STOPPED_AT_LINE "stopped at line %lld", "parado na linha %lld"
+#define SAY_PUBLISH_SUMMARY \
+  "%lld published, %lld repeated, %lld failed", "%lld publicados, %lld repetidos, %lld falharam"
+#define SAY_READ_FAILED    "cannot read the input: %s", "não foi possível ler a entrada: %s"
+#define SAY_OPEN_FAILED    "cannot open %s: %s", "não foi possível abrir %s: %s"
+#define SAY_FILE_TWICE     "the file was given twice", "o arquivo foi dado duas vezes"
+#define SAY_OPTION_MISSING "option --%s is needed", "falta a opção --%s"
+#define SAY_READING_TERMINAL \
+  "reading the payload from the terminal; Ctrl-D ends it", "lendo o payload do terminal; Ctrl-D termina"
+
+/* --- registry ----------------------------------------------------------------------------------------------- */
+#define SAY_TYPE_ADDED        "added", "adicionado"
+#define SAY_TYPE_WOULD_ADD    "would be added", "seria adicionado"
+#define SAY_TYPE_CHANGED      "status or description changed", "status ou descrição alterados"
+#define SAY_TYPE_WOULD_CHANGE "status or description would change", "status ou descrição seriam alterados"
+#define SAY_TYPE_UNCHANGED    "unchanged", "sem mudança"
+#define SAY_TYPE_REFUSED      "refused", "recusado"
+#define SAY_NOTHING_REGISTERED \
+  "nothing was registered: it is all of them or none", "nada foi registrado: vão todos ou nenhum"
+#define SAY_NO_TYPES                                                   \
+  "no type is registered yet; 'trilha registry apply FILE' adds some", \
+      "nenhum tipo registrado ainda; 'trilha registry apply ARQUIVO' adiciona"
+#define SAY_NO_SUCH_TYPE    "%s%s%s is not registered", "%s%s%s não está registrado"
+#define SAY_DEPRECATED      "%s%s%s is deprecated now", "%s%s%s agora está obsoleto"
+#define SAY_WOULD_DEPRECATE "%s%s%s would be deprecated", "%s%s%s ficaria obsoleto"
+
+/* --- keyring -------------------------------------------------------------------------------------------------- */
+#define SAY_KEY_ADDED "key %s added to %s", "chave %s adicionada a %s"
+#define SAY_KEY_KEEP                                                                         \
+  "keep %s safe and backed up: without it no stored hash can be compared with a text again", \
+      "guarde %s bem e com cópia: sem ele nenhum hash gravado pode voltar a ser comparado com um texto"
+#define SAY_KEY_NEWEST "  (newest: used for new events)", "  (mais nova: usada em eventos novos)"
 
 #endif

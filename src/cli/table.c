@@ -52,8 +52,7 @@ static void fit(const trilha_cli_table *table, size_t *widths, size_t room) {
   }
 }
 
-/* Bytes of the longest start of the cell that takes at most `columns`. */
-static size_t cut(trilha_text cell, size_t columns) {
+size_t trilha_cli_cut(trilha_text cell, size_t columns) {
   size_t at = 0, end = 0;
   while (at < cell.size) {
     size_t next = at;
@@ -68,7 +67,7 @@ static void print_cell(trilha_cli_output *o, trilha_text cell, size_t width, boo
   size_t columns = trilha_cli_columns(cell);
   bool is_cut = columns > width;
   if (is_cut) {
-    cell.size = cut(cell, width - 1);
+    cell.size = trilha_cli_cut(cell, width - 1);
     columns = trilha_cli_columns(cell) + 1;
   }
   size_t padding = columns < width ? width - columns : 0;
