@@ -1,4 +1,4 @@
-/* bus: the inside of the room. */
+/* bus: the inside of the room. Room: bus. */
 #ifndef TRILHA_BUS_INTERNAL_H
 #define TRILHA_BUS_INTERNAL_H
 

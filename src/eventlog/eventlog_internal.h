@@ -1,4 +1,4 @@
-/* eventlog: the inside of the room. */
+/* eventlog: the inside of the room. Room: eventlog. */
 #ifndef TRILHA_EVENTLOG_INTERNAL_H
 #define TRILHA_EVENTLOG_INTERNAL_H
 

@@ -144,7 +144,7 @@ def tests_are_named_as_sentences(tree):
         if not source.path.endswith(".c") or not source.comments or source.comments[0][0] != 1:
             if source.path.endswith(".c"):
                 yield source.path, 1, "the first line must be a comment that says what is tested"
-        for number, line in enumerate(source.lines, 1):
+        for number, line in enumerate(source.without_preprocessor(), 1):
             for name in re.findall(r"\bcmocka_unit_test\w*\(\s*(\w+)", line):
                 if name.count("_") < 2:
                     yield source.path, number, f"'{name}': the name of a test is a sentence"
