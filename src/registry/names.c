@@ -1,0 +1,75 @@
+/* registry: what names of types and versions must look like (ruling R2, Semantic Versioning 2.0.0). */
+#include "base/error.h"
+#include "registry/registry_internal.h"
+
+/* C0, DEL and C1: no terminal, log line or metric label should ever have to carry them. */
+static bool has_control(trilha_text text) {
+  for (size_t at = 0; at < text.size;) {
+    uint32_t c = trilha_utf8_next(text.data, text.size, &at);
+    if (c < 0x20 || (c >= 0x7F && c <= 0x9F)) return true;
+  }
+  return false;
+}
+
+trilha_status trilha_registry_check_tipo(trilha_text tipo, trilha_error *err) {
+  const char *why = NULL;
+  if (tipo.size == 0)
+    why = "is empty";
+  else if (!trilha_utf8_valid(tipo.data, tipo.size))
+    why = "is not UTF-8";
+  else if (trilha_utf8_length(tipo.data, tipo.size) > TRILHA_REGISTRY_TIPO_MAX)
+    why = "has more than 255 characters";
+  else if (has_control(tipo))
+    why = "holds a control character";
+  if (why == NULL) return TRILHA_OK;
+  return trilha_error_set(err, TRILHA_INVALID, "EVENT_TYPE_NAME_INVALID", "tipo %s", why);
+}
+
+static bool digit(char c) {
+  return c >= '0' && c <= '9';
+}
+static bool identifier_character(char c) {
+  return digit(c) || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-';
+}
+
+/* "0" or digits that do not begin with 0; moves *at past them. */
+static bool numeric(trilha_text text, size_t *at) {
+  size_t from = *at;
+  while (*at < text.size && digit(text.data[*at])) ++*at;
+  return *at > from && (text.data[from] != '0' || *at == from + 1);
+}
+
+/* Dot-separated identifiers up to `stop` or the end; only build metadata may have leading zeros. */
+static bool identifiers(trilha_text text, size_t *at, char stop, bool leading_zeros) {
+  for (;;) {
+    size_t from = *at;
+    bool digits = true;
+    while (*at < text.size && identifier_character(text.data[*at])) digits = digits && digit(text.data[(*at)++]);
+    if (*at == from || (digits && !leading_zeros && text.data[from] == '0' && *at > from + 1)) return false;
+    if (*at == text.size || text.data[*at] == stop) return true;
+    if (text.data[(*at)++] != '.') return false;
+  }
+}
+
+static bool semver(trilha_text text) {
+  size_t at = 0;
+  for (int part = 0; part < 3; part++) {
+    if (part != 0 && (at == text.size || text.data[at++] != '.')) return false;
+    if (!numeric(text, &at)) return false;
+  }
+  if (at < text.size && text.data[at] == '-') {
+    at++;
+    if (!identifiers(text, &at, '+', false)) return false;
+  }
+  if (at < text.size && text.data[at] == '+') {
+    at++;
+    if (!identifiers(text, &at, '\0', true)) return false;
+  }
+  return at == text.size;
+}
+
+trilha_status trilha_registry_check_versao(trilha_text versao, trilha_error *err) {
+  if (versao.size != 0 && versao.size <= TRILHA_REGISTRY_VERSAO_MAX && semver(versao)) return TRILHA_OK;
+  return trilha_error_set(err, TRILHA_INVALID, "EVENT_TYPE_VERSION_INVALID",
+                          "versao is not a semantic version (such as 1.0.0) of at most 20 characters");
+}
