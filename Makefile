@@ -63,4 +63,4 @@ fresh: ## prove `make demo` and `make test` on an empty Debian 12 (root, needs d
 	@tools/try-fresh
 
 clean: ## remove every build folder
-	@rm -rf build build-test build-asan build-tsan build-bench build-fuzz build-clang
+	@rm -rf build build-test build-asan build-tsan build-bench build-fuzz build-gcc build-clang build-install build-ci
