@@ -10,6 +10,8 @@
 #define TRILHA_JSON_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define TRILHA_JSON_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
+__extension__ typedef unsigned __int128 trilha_json_wide;
+
 /* --- memory around the private copy --------------------------------------------------------------------- */
 
 /* Readable bytes before and zero bytes after the private copy, so that vectors and 8-byte loads need no bounds check:
@@ -124,11 +126,9 @@ static inline uint16_t trilha_json_key_lookup(const trilha_json_keys *keys, uint
   return 0;
 }
 
-/* --- stacks --------------------------------------------------------------------------------------------- */
+/* --- numbers -------------------------------------------------------------------------------------------- */
 
-/* The values of a subtree. */
-static inline size_t trilha_json_extent(const trilha_json_value *v) {
-  return v->type >= TRILHA_JSON_ARRAY ? (size_t)v->u.extent : 1;
-}
+/* Digits after the point when the number is written without an exponent; those that its spelling shows are kept, zeros or not. */
+uint64_t trilha_number_fraction_size(trilha_text a);
 
 #endif

@@ -2,6 +2,7 @@
 #include "json/number.h"
 
 #include "base/error.h"
+#include "json/json_internal.h"
 
 #define EXPONENT_MAX TRILHA_DECIMAL_EXPONENT_MAX
 
@@ -159,15 +160,16 @@ bool trilha_number_to_i64(trilha_text a, int64_t *ret_value) {
 
 /* --- writing -------------------------------------------------------------------------------------------- */
 
-uint64_t trilha_number_expanded_size(trilha_text a) {
+uint64_t trilha_number_fraction_size(trilha_text a) {
   spelling s = spelling_of(a);
-  int64_t exponent = exponent_value(s.exponent, s.exponent_size);
+  int64_t fraction = (int64_t)s.fraction - exponent_value(s.exponent, s.exponent_size);
+  return fraction < 0 ? 0 : (uint64_t)fraction;
+}
+
+uint64_t trilha_number_expanded_size(trilha_text a) {
   trilha_decimal d = trilha_decimal_of(a);
-  /* The places after the point that the spelling shows, trailing zeros included, are kept. */
-  int64_t fraction = (int64_t)s.fraction - exponent;
-  if (fraction < 0) fraction = 0;
   int64_t whole = d.digit_count == 0 || d.exponent < 1 ? 1 : d.exponent;
-  return (uint64_t)(whole + fraction) + (s.negative && d.digit_count != 0 ? 1 : 0);
+  return (uint64_t)whole + trilha_number_fraction_size(a) + (d.negative && d.digit_count != 0 ? 1 : 0);
 }
 
 /* Digits of a spelling without exponent; its value is 0.d1d2… * 10^exponent with `count` digits, the last not zero. */

@@ -1,6 +1,8 @@
 /* json/number: whether one decimal is a multiple of another, decided in whole numbers. */
 #include "json/number.h"
 
+#include "json/json_internal.h"
+
 /* Divisors of more digits than this are not decided here; a reader's own limit on a number's length is lower. */
 enum { LIMB_DIGITS = 9, LIMBS_MAX = 512, LIMB_BASE = 1000000000 };
 
@@ -34,7 +36,7 @@ static bool divides_small(digit_run *a, uint64_t divisor) {
     while (a->at < a->count) rest = (rest * LIMB_BASE + next_limb(a)) % divisor;
     return rest == 0;
   }
-  while (a->at < a->count) rest = (uint64_t)(((unsigned __int128)rest * LIMB_BASE + next_limb(a)) % divisor);
+  while (a->at < a->count) rest = (uint64_t)(((trilha_json_wide)rest * LIMB_BASE + next_limb(a)) % divisor);
   return rest == 0;
 }
 
@@ -65,11 +67,11 @@ static void add_back(uint32_t *rest, const uint32_t *divisor, size_t n) {
  * guessed from the top limbs, never too small; a guess that is too large is added back). */
 static bool divides_long(digit_run *a, const uint32_t *divisor, size_t n) {
   uint32_t rest[LIMBS_MAX + 1] = {0};
-  unsigned __int128 top = (unsigned __int128)divisor[n - 1] * LIMB_BASE + divisor[n - 2];
+  trilha_json_wide top = (trilha_json_wide)divisor[n - 1] * LIMB_BASE + divisor[n - 2];
   while (a->at < a->count) {
     memmove(rest + 1, rest, n * sizeof rest[0]);
     rest[0] = next_limb(a);
-    unsigned __int128 head = ((unsigned __int128)rest[n] * LIMB_BASE + rest[n - 1]) * LIMB_BASE + rest[n - 2];
+    trilha_json_wide head = ((trilha_json_wide)rest[n] * LIMB_BASE + rest[n - 1]) * LIMB_BASE + rest[n - 2];
     uint64_t quotient = (uint64_t)(head / top);
     if (quotient == 0) continue;
     if (quotient >= LIMB_BASE) quotient = LIMB_BASE - 1;

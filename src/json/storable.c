@@ -117,10 +117,11 @@ static bool check_number(check *c, const trilha_json_value *v) {
     c->size += v->size;
     return true;
   }
-  uint64_t size = trilha_number_expanded_size(trilha_json_text(v));
+  trilha_text text = trilha_json_text(v);
+  uint64_t size = trilha_number_expanded_size(text);
   if (size > STORED_DIGITS_MAX + 1 || (size > STORED_DIGITS_MAX && (v->flags & TRILHA_JSON_NEGATIVE) == 0))
     return refuse(c, "JSON_NUMBER_RANGE", "a number needs more than 400 digits when written without an exponent");
-  c->size += size + 1; /* a decimal point */
+  c->size += size + (trilha_number_fraction_size(text) > 0 ? 1 : 0); /* the decimal point */
   return true;
 }
 
@@ -141,9 +142,8 @@ static bool open_container(check *c, const trilha_json_value *v, bool *ret_memor
   if (c->depth == STORED_DEPTH_MAX)
     return refuse(c, "JSON_DEPTH", "arrays and objects are nested more than 255 levels deep");
   c->ends[c->depth++] = trilha_json_next(v);
-  c->size += 2 + (v->size > 0 ? v->size - 1 : 0); /* brackets and commas */
+  c->size += 2; /* brackets */
   if (v->type == TRILHA_JSON_ARRAY) return true;
-  c->size += v->size; /* colons */
   const trilha_json_value *repeated = NULL;
   *ret_memory = find_repeated(&c->names, v, &repeated);
   if (repeated != NULL && (c->repeated == NULL || repeated < c->repeated)) c->repeated = repeated;
@@ -155,6 +155,8 @@ static const trilha_json_value *first_fault(check *c, bool *ret_memory) {
   const trilha_json_value *v = c->document->values, *end = v + c->document->count;
   for (; v < end; v++) {
     while (c->depth > 0 && v >= c->ends[c->depth - 1]) c->depth--;
+    /* A comma or a colon before every value but the first of a container. */
+    if (v != c->document->values && (v[-1].type < TRILHA_JSON_ARRAY || v[-1].size == 0)) c->size++;
     bool fine = v->type >= TRILHA_JSON_ARRAY ? open_container(c, v, ret_memory) : check_scalar(c, v);
     if (fine && c->size > STORED_BYTES_MAX)
       fine = refuse(c, "JSON_EXPANDED_SIZE",
