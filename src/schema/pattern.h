@@ -16,6 +16,8 @@ typedef struct trilha_pattern_scratch trilha_pattern_scratch; /* match data, con
  * (look-behind of variable length); LIMIT: longer than TRILHA_SCHEMA_PATTERN_SIZE_MAX or too deep. */
 trilha_status trilha_pattern_compile(trilha_text pattern, trilha_pattern **ret_pattern, trilha_error *err) TRILHA_MUST_USE;
 void trilha_pattern_free(trilha_pattern *pattern);
+/* Bytes it holds, so that a schema can bound the sum over its patterns (one alone is at most about 300 kB). */
+size_t trilha_pattern_size(const trilha_pattern *pattern);
 trilha_status trilha_pattern_scratch_new(trilha_pattern_scratch **ret_scratch, trilha_error *err) TRILHA_MUST_USE;
 void trilha_pattern_scratch_free(trilha_pattern_scratch *scratch);
 
