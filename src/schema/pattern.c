@@ -66,7 +66,8 @@ static trilha_status cut_slice(const trilha_items *items, size_t from, size_t to
 }
 
 /* Takes "^(?=A)(?!B)C" apart; anything else is one slice. */
-static trilha_status cut(const trilha_items *items, trilha_arena *arena, slice *slices, size_t *ret_count, trilha_error *err) {
+static trilha_status cut(const trilha_items *items, trilha_arena *arena, slice *slices, size_t *ret_count,
+                         trilha_error *err) {
   size_t at = 2, count = 0;
   bool apart = items->has_look && items->list[1].kind == TRILHA_ITEM_START && stands_alone(items);
   while (apart && count + 1 < TRILHA_PATTERN_PARTS_MAX && items->list[at].kind == TRILHA_ITEM_OPEN &&
@@ -104,7 +105,8 @@ static trilha_status compile_parts(const trilha_items *items, trilha_arena *aren
                                    trilha_error *err) {
   slice slices[TRILHA_PATTERN_PARTS_MAX] = {0};
   size_t count = 0;
-  trilha_status status = items->has_reference || items->has_unknown ? TRILHA_OK : cut(items, arena, slices, &count, err);
+  trilha_status status =
+      items->has_reference || items->has_unknown ? TRILHA_OK : cut(items, arena, slices, &count, err);
   if (status != TRILHA_OK) return status;
   trilha_pattern *pattern = calloc(1, sizeof *pattern + count * sizeof pattern->parts[0]);
   if (pattern == NULL) return trilha_error_no_memory(err);
@@ -116,8 +118,10 @@ static trilha_status compile_parts(const trilha_items *items, trilha_arena *aren
     pattern->part_count = 0;
   }
   if (status == TRILHA_OK && !done) status = trilha_engine_compile(items, &pattern->engine, err);
-  if (status == TRILHA_OK) *ret_pattern = pattern;
-  else trilha_pattern_free(pattern);
+  if (status == TRILHA_OK)
+    *ret_pattern = pattern;
+  else
+    trilha_pattern_free(pattern);
   return status;
 }
 
@@ -145,8 +149,10 @@ trilha_status trilha_pattern_compile_engine(trilha_text pattern, trilha_pattern 
   trilha_pattern *compiled = calloc(1, sizeof *compiled);
   if (compiled == NULL) return trilha_error_no_memory(err);
   status = trilha_engine_compile(&items, &compiled->engine, err);
-  if (status == TRILHA_OK) *ret_pattern = compiled;
-  else free(compiled);
+  if (status == TRILHA_OK)
+    *ret_pattern = compiled;
+  else
+    free(compiled);
   return status;
 }
 
@@ -154,7 +160,8 @@ bool trilha_pattern_is_valid(trilha_text pattern) {
   TRILHA_ARENA_SCOPED arena;
   trilha_items items = {0};
   trilha_arena_init(&arena, TRILHA_PATTERN_ARENA_MAX);
-  return pattern.size <= TRILHA_PATTERN_CHECK_SIZE_MAX && trilha_pattern_parse(pattern, &arena, &items, NULL) == TRILHA_OK;
+  return pattern.size <= TRILHA_PATTERN_CHECK_SIZE_MAX &&
+         trilha_pattern_parse(pattern, &arena, &items, NULL) == TRILHA_OK;
 }
 
 trilha_match trilha_pattern_match(const trilha_pattern *pattern, trilha_text subject, trilha_pattern_scratch *scratch) {
@@ -178,7 +185,8 @@ size_t trilha_pattern_size(const trilha_pattern *pattern) {
   for (size_t i = 0; i < pattern->part_count; i++) {
     const pattern_part *part = &pattern->parts[i];
     size += part->dfa.cells * sizeof part->dfa.table[0] + part->shape.literal_size;
-    size += part->shape.range_count * sizeof part->shape.ranges[0] + part->shape.element_count * sizeof part->shape.elements[0];
+    size += part->shape.range_count * sizeof part->shape.ranges[0] +
+            part->shape.element_count * sizeof part->shape.elements[0];
   }
   return size;
 }

@@ -1,8 +1,9 @@
-/* schema/pattern: ECMA-262 regular expressions ("u" semantics, unanchored) on PCRE2, under limits. Room: schema, inside.
+/* schema/pattern: ECMA-262 regular expressions ("u" semantics, unanchored) on PCRE2, under limits. Room: schema,
+ * inside.
  *
- * The pattern is parsed by our own parser of the ECMA-262 grammar and rewritten for PCRE2 (or answered without the engine where it is a
- * simple shape: a literal prefix, a class with bounds, a small DFA). A compiled pattern is immutable and thread-safe; the
- * scratch is not.
+ * The pattern is parsed by our own parser of the ECMA-262 grammar and rewritten for PCRE2 (or answered without the
+ * engine where it is a simple shape: a literal prefix, a class with bounds, a small DFA). A compiled pattern is
+ * immutable and thread-safe; the scratch is not.
  */
 #ifndef TRILHA_SCHEMA_PATTERN_H
 #define TRILHA_SCHEMA_PATTERN_H
@@ -12,9 +13,11 @@
 typedef struct trilha_pattern trilha_pattern;
 typedef struct trilha_pattern_scratch trilha_pattern_scratch; /* match data, context, JIT stack: one a thread */
 
-/* INVALID, code SCHEMA_PATTERN: not ECMA-262 under "u" (old needless escapes such as \- and \@ are accepted), or a construct we refuse
- * (look-behind of variable length); LIMIT: longer than TRILHA_SCHEMA_PATTERN_SIZE_MAX or too deep. */
-trilha_status trilha_pattern_compile(trilha_text pattern, trilha_pattern **ret_pattern, trilha_error *err) TRILHA_MUST_USE;
+/* INVALID, code SCHEMA_PATTERN: not ECMA-262 under "u" (old needless escapes such as \- and \@ are accepted), or a
+ * construct we refuse (look-behind of variable length); LIMIT: longer than TRILHA_SCHEMA_PATTERN_SIZE_MAX or too deep.
+ */
+trilha_status trilha_pattern_compile(trilha_text pattern, trilha_pattern **ret_pattern,
+                                     trilha_error *err) TRILHA_MUST_USE;
 void trilha_pattern_free(trilha_pattern *pattern);
 /* Bytes it holds, so that a schema can bound the sum over its patterns (one alone is at most about 300 kB). */
 size_t trilha_pattern_size(const trilha_pattern *pattern);

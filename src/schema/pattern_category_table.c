@@ -1,4 +1,5 @@
-/* schema/pattern_category_table: run at build time; prints the runs of equal general category of libutf8proc as the rows of a C table. */
+/* schema/pattern_category_table: run at build time; prints the runs of equal general category of libutf8proc as the
+ * rows of a C table. */
 #include <stdio.h>
 
 #include "utf8proc.h"

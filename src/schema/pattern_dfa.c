@@ -9,7 +9,8 @@ typedef enum behind { BEHIND_OTHER, BEHIND_WORD, BEHIND_END } behind;
 
 enum { DEAD = 0, MATCHED = 1, FIRST_STATE = 2 };
 
-/* A set of places in the code, sorted: where a state stands before (`seed`) or after (leaves) following the empty moves. */
+/* A set of places in the code, sorted: where a state stands before (`seed`) or after (leaves) following the empty
+ * moves. */
 typedef struct place_set {
   const uint16_t *places;
   uint32_t count;
@@ -49,7 +50,9 @@ static bool is_word(unsigned byte) {
   return (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') || byte == '_' || (byte >= 'a' && byte <= 'z');
 }
 
-static bool stopped(const dfa_builder *b) { return b->gave_up || b->no_memory; }
+static bool stopped(const dfa_builder *b) {
+  return b->gave_up || b->no_memory;
+}
 
 static void spend(dfa_builder *b, size_t steps) {
   b->work += steps;
@@ -112,7 +115,8 @@ static bool grow_table(dfa_builder *b, set_table *t) {
   return true;
 }
 
-static bool fill_slot(dfa_builder *b, set_table *t, place_set *slot, const uint16_t *places, size_t count, before prior) {
+static bool fill_slot(dfa_builder *b, set_table *t, place_set *slot, const uint16_t *places, size_t count,
+                      before prior) {
   uint16_t *copy = take_array(b, count + 1, sizeof *copy);
   if (copy == NULL) return false;
   memcpy(copy, places, count * sizeof *copy);
@@ -165,7 +169,8 @@ static void follow(dfa_builder *b, const uint16_t *places, size_t count, before 
     if (code->op == TRILHA_NFA_SPLIT) push(b, &depth, (size_t)((int64_t)place + code->other));
     if (code->op == TRILHA_NFA_MATCH) b->found_match = true;
     bool waits = code->op == TRILHA_NFA_ASSERT && next == NULL;
-    if (code->op == TRILHA_NFA_ASSERT && !waits && holds((trilha_item_kind)code->assertion, prior, *next)) push(b, &depth, out);
+    if (code->op == TRILHA_NFA_ASSERT && !waits && holds((trilha_item_kind)code->assertion, prior, *next))
+      push(b, &depth, out);
     if (code->op == TRILHA_NFA_BYTES || waits) b->found[b->found_count++] = (uint16_t)place;
     b->found_assertion |= waits;
   }
@@ -318,7 +323,8 @@ static void process_state(dfa_builder *b, size_t state) {
 
 /* --- the finished table ------------------------------------------------------------------------------ */
 
-#define DEAD_PASSES 4 /* states are numbered outwards from the start, so that one pass from the last finds nearly all */
+#define DEAD_PASSES 4 /* states are numbered outwards from the start, so that one pass from the last finds nearly all \
+                       */
 
 /* A state from which no match can be reached is as good as dead, and ends the scan early. */
 static void bury_dead(dfa_builder *b) {
@@ -347,7 +353,8 @@ static bool same_column(const dfa_builder *b, size_t x, size_t y) {
   return true;
 }
 
-/* Classes of bytes that every state treats alike become one. Returns how many are left; columns[] are their first ones. */
+/* Classes of bytes that every state treats alike become one. Returns how many are left; columns[] are their first ones.
+ */
 static size_t merge_columns(dfa_builder *b, size_t columns[static 256]) {
   uint8_t merged[256];
   size_t count = 0;
@@ -375,7 +382,8 @@ static trilha_status finish(dfa_builder *b, uint16_t start, trilha_dfa *ret_dfa)
     table[s * stride + count] = b->is_final[s];
   }
   table[MATCHED * stride + count] = 1;
-  *ret_dfa = (trilha_dfa){.table = table, .cells = cells, .start = (uint16_t)(start * stride), .stride = (uint16_t)stride};
+  *ret_dfa =
+      (trilha_dfa){.table = table, .cells = cells, .start = (uint16_t)(start * stride), .stride = (uint16_t)stride};
   memcpy(ret_dfa->classes, b->class_of, sizeof ret_dfa->classes);
   return TRILHA_OK;
 }

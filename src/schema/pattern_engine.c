@@ -49,9 +49,9 @@ static bool always_sets(const trilha_items *items, size_t loop, size_t open) {
   return true;
 }
 
-/* ECMA-262 forgets the captures of a repeated group at each round and refuses rounds that match nothing; PCRE2 does neither. What
- * would come out differently is refused. A reference that stands before the end of its group always finds it unset, and then matches
- * the empty text. */
+/* ECMA-262 forgets the captures of a repeated group at each round and refuses rounds that match nothing; PCRE2 does
+ * neither. What would come out differently is refused. A reference that stands before the end of its group always finds
+ * it unset, and then matches the empty text. */
 static reference_fate reference_fate_of(const trilha_items *items, size_t reference) {
   size_t open = capture_open(items, items->list[reference].link);
   for (size_t i = 0; i < items->count; i++) {
@@ -61,6 +61,7 @@ static reference_fate reference_fate_of(const trilha_items *items, size_t refere
     if ((around_group || around_reference) && (group == TRILHA_GROUP_BEHIND || group == TRILHA_GROUP_NOT_BEHIND))
       return REFERENCE_REFUSED;
     if (around_group && !around_reference && group == TRILHA_GROUP_NOT_AHEAD) return REFERENCE_REFUSED;
+    if (around_group && items->list[i].max == 0) return REFERENCE_EMPTY;
   }
   if (reference < items->list[open].link) return REFERENCE_EMPTY;
   for (size_t i = 0; i <= open; i++)
@@ -95,8 +96,8 @@ static trilha_status write_quantifier(const trilha_item *item, trilha_buffer *ou
   bool bounded = item->max != TRILHA_PATTERN_UNBOUNDED;
   if (item->min == 1 && item->max == 1) return TRILHA_OK;
   if (item->min > TRILHA_PATTERN_ENGINE_REPEAT_MAX || (bounded && item->max > TRILHA_PATTERN_ENGINE_REPEAT_MAX))
-    return trilha_error_set(err, TRILHA_LIMIT, "SCHEMA_PATTERN_LIMIT", "the pattern repeats something more than %d times",
-                            TRILHA_PATTERN_ENGINE_REPEAT_MAX);
+    return trilha_error_set(err, TRILHA_LIMIT, "SCHEMA_PATTERN_LIMIT",
+                            "the pattern repeats something more than %d times", TRILHA_PATTERN_ENGINE_REPEAT_MAX);
   trilha_buffer_add_format(out, "{%u,", (unsigned)item->min);
   if (bounded) trilha_buffer_add_u64(out, item->max);
   trilha_buffer_add_string(out, item->lazy ? "}?" : "}");
@@ -106,8 +107,9 @@ static trilha_status write_quantifier(const trilha_item *item, trilha_buffer *ou
 static trilha_status write_reference(const trilha_items *items, size_t index, trilha_buffer *out, trilha_error *err) {
   switch (reference_fate_of(items, index)) {
     case REFERENCE_REFUSED:
-      return trilha_error_set(err, TRILHA_INVALID, "SCHEMA_PATTERN",
-                              "the pattern refers back to a group of a repetition or a look-around in a way that is not supported");
+      return trilha_error_set(
+          err, TRILHA_INVALID, "SCHEMA_PATTERN",
+          "the pattern refers back to a group of a repetition or a look-around in a way that is not supported");
     case REFERENCE_EMPTY:
       trilha_buffer_add_string(out, "(?:)");
       return TRILHA_OK;
@@ -155,7 +157,8 @@ static trilha_status write_item(const trilha_items *items, size_t index, trilha_
   return status == TRILHA_OK ? write_quantifier(item, out, err) : status;
 }
 
-/* PCRE2 is never let search by itself: its limits count anew at each place where it starts, so that the whole would have none. */
+/* PCRE2 is never let search by itself: its limits count anew at each place where it starts, so that the whole would
+ * have none. */
 static trilha_status rewrite(const trilha_items *items, trilha_buffer *out, trilha_error *err) {
   bool anchored = items->list[1].kind == TRILHA_ITEM_START && !has_alternatives(items, 0);
   if (!anchored) trilha_buffer_add_string(out, ANY_CHARACTER "*?");
@@ -174,13 +177,16 @@ static trilha_status compile_error(int code, trilha_error *err) {
     case PCRE2_ERROR_PATTERN_TOO_LARGE:
     case PCRE2_ERROR_PATTERN_TOO_COMPLICATED:
     case PCRE2_ERROR_PARENTHESES_NEST_TOO_DEEP:
-      return trilha_error_set(err, TRILHA_LIMIT, "SCHEMA_PATTERN_LIMIT", "the pattern is too large once its repetitions are written out");
+      return trilha_error_set(err, TRILHA_LIMIT, "SCHEMA_PATTERN_LIMIT",
+                              "the pattern is too large once its repetitions are written out");
     case PCRE2_ERROR_LOOKBEHIND_NOT_FIXED_LENGTH:
     case PCRE2_ERROR_LOOKBEHIND_TOO_COMPLICATED:
     case PCRE2_ERROR_LOOKBEHIND_TOO_LONG:
-      return trilha_error_set(err, TRILHA_INVALID, "SCHEMA_PATTERN", "the pattern looks behind by a variable length, which is not supported");
+      return trilha_error_set(err, TRILHA_INVALID, "SCHEMA_PATTERN",
+                              "the pattern looks behind by a variable length, which is not supported");
     case PCRE2_ERROR_UNKNOWN_UNICODE_PROPERTY:
-      return trilha_error_set(err, TRILHA_INVALID, "SCHEMA_PATTERN", "the pattern names a Unicode property that is not supported");
+      return trilha_error_set(err, TRILHA_INVALID, "SCHEMA_PATTERN",
+                              "the pattern names a Unicode property that is not supported");
     default:
       (void)pcre2_get_error_message(code, (PCRE2_UCHAR *)text, sizeof text);
       return trilha_error_set(err, TRILHA_INVALID, "SCHEMA_PATTERN", "the pattern is not supported: %s", text);
@@ -196,8 +202,9 @@ trilha_status trilha_engine_compile(const trilha_items *items, trilha_engine **r
   if (engine == NULL) return trilha_error_no_memory(err);
   int code = 0;
   PCRE2_SIZE at = 0;
-  engine->code = pcre2_compile((PCRE2_SPTR)text.data, text.size,
-                               PCRE2_UTF | PCRE2_ANCHORED | PCRE2_MATCH_UNSET_BACKREF | PCRE2_NEVER_BACKSLASH_C, &code, &at, NULL);
+  engine->code =
+      pcre2_compile((PCRE2_SPTR)text.data, text.size,
+                    PCRE2_UTF | PCRE2_ANCHORED | PCRE2_MATCH_UNSET_BACKREF | PCRE2_NEVER_BACKSLASH_C, &code, &at, NULL);
   if (engine->code == NULL) {
     free(engine);
     return compile_error(code, err);
@@ -254,12 +261,13 @@ static bool prepare(trilha_pattern_scratch *scratch) {
 
 trilha_match trilha_engine_match(const trilha_engine *engine, trilha_text subject, trilha_pattern_scratch *scratch) {
   if (subject.size > TRILHA_PATTERN_ENGINE_SUBJECT_MAX || !prepare(scratch)) return TRILHA_MATCH_UNDECIDED;
-  (void)pcre2_set_match_limit(scratch->context, TRILHA_PATTERN_ENGINE_STEPS +
-                                                    TRILHA_PATTERN_ENGINE_STEPS_A_BYTE * (uint32_t)subject.size);
+  (void)pcre2_set_match_limit(
+      scratch->context, TRILHA_PATTERN_ENGINE_STEPS + TRILHA_PATTERN_ENGINE_STEPS_A_BYTE * (uint32_t)subject.size);
   PCRE2_SPTR data = (PCRE2_SPTR)(subject.data == NULL ? "" : subject.data);
   int found = pcre2_match(engine->code, data, subject.size, 0, PCRE2_NO_UTF_CHECK, scratch->data, scratch->context);
   if (found == PCRE2_ERROR_JIT_STACKLIMIT)
-    found = pcre2_match(engine->code, data, subject.size, 0, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, scratch->data, scratch->context);
+    found = pcre2_match(engine->code, data, subject.size, 0, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, scratch->data,
+                        scratch->context);
   if (found >= 0) return TRILHA_MATCH_YES;
   return found == PCRE2_ERROR_NOMATCH ? TRILHA_MATCH_NO : TRILHA_MATCH_UNDECIDED;
 }

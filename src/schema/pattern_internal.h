@@ -1,9 +1,10 @@
-/* schema/pattern_internal: what the parts of the regular-expression engine share. Room: schema, inside (only pattern*.c).
+/* schema/pattern_internal: what the parts of the regular-expression engine share. Room: schema, inside (only
+ * pattern*.c).
  *
- * parse:    text -> items, a flat list in reading order where groups are OPEN … CLOSE pairs (no tree, so no pass recurses)
- * simple:   items -> a shape that needs no automaton (literal, class with bounds, sequence of classes)
- * nfa, dfa: items -> a table over bytes, linear in the subject
- * engine:   items -> PCRE2 text, for what no automaton can say (back-references, most look-around, too many states)
+ * parse:    text -> items, a flat list in reading order where groups are OPEN … CLOSE pairs (no tree, so no pass
+ * recurses) simple:   items -> a shape that needs no automaton (literal, class with bounds, sequence of classes) nfa,
+ * dfa: items -> a table over bytes, linear in the subject engine:   items -> PCRE2 text, for what no automaton can say
+ * (back-references, most look-around, too many states)
  */
 #ifndef TRILHA_SCHEMA_PATTERN_INTERNAL_H
 #define TRILHA_SCHEMA_PATTERN_INTERNAL_H
@@ -13,21 +14,22 @@
 #include "schema/pattern.h"
 
 /* Limits; reasons in docs/patterns.md. */
-#define TRILHA_PATTERN_DEPTH_MAX           100              /* nested groups */
-#define TRILHA_PATTERN_CHECK_SIZE_MAX      ((size_t)1 << 16) /* bytes that trilha_pattern_is_valid() looks at */
-#define TRILHA_PATTERN_ARENA_MAX           ((size_t)64 << 20) /* working memory of one compilation */
-#define TRILHA_PATTERN_NFA_MAX             16384            /* instructions */
-#define TRILHA_PATTERN_DFA_STATES_MAX      2000
-#define TRILHA_PATTERN_DFA_CELLS_MAX       65535            /* states × byte classes: offsets fit in 16 bits, 128 kB */
-#define TRILHA_PATTERN_DFA_WORK_MAX        4000000          /* steps of the construction before it gives up */
-#define TRILHA_PATTERN_SEQUENCE_MAX        48               /* elements of a sequence shape */
-#define TRILHA_PATTERN_PARTS_MAX           16               /* leading look-aheads taken apart */
-#define TRILHA_PATTERN_ENGINE_REPEAT_MAX   65535            /* PCRE2's own bound on {m,n} */
-#define TRILHA_PATTERN_ENGINE_SUBJECT_MAX  ((size_t)128 << 10) /* bytes; longer ones are UNDECIDED when PCRE2 would have to look */
-#define TRILHA_PATTERN_ENGINE_STEPS        100000           /* match_limit, and … */
-#define TRILHA_PATTERN_ENGINE_STEPS_A_BYTE 16               /* … so much more for each byte of the subject */
-#define TRILHA_PATTERN_ENGINE_DEPTH_MAX    100000           /* depth_limit */
-#define TRILHA_PATTERN_ENGINE_HEAP_KIB     16384            /* heap_limit */
+#define TRILHA_PATTERN_DEPTH_MAX         100                /* nested groups */
+#define TRILHA_PATTERN_CHECK_SIZE_MAX    ((size_t)1 << 16)  /* bytes that trilha_pattern_is_valid() looks at */
+#define TRILHA_PATTERN_ARENA_MAX         ((size_t)64 << 20) /* working memory of one compilation */
+#define TRILHA_PATTERN_NFA_MAX           16384              /* instructions */
+#define TRILHA_PATTERN_DFA_STATES_MAX    2000
+#define TRILHA_PATTERN_DFA_CELLS_MAX     65535   /* states × byte classes: offsets fit in 16 bits, 128 kB */
+#define TRILHA_PATTERN_DFA_WORK_MAX      4000000 /* steps of the construction before it gives up */
+#define TRILHA_PATTERN_SEQUENCE_MAX      48      /* elements of a sequence shape */
+#define TRILHA_PATTERN_PARTS_MAX         16      /* leading look-aheads taken apart */
+#define TRILHA_PATTERN_ENGINE_REPEAT_MAX 65535   /* PCRE2's own bound on {m,n} */
+#define TRILHA_PATTERN_ENGINE_SUBJECT_MAX \
+  ((size_t)128 << 10)                             /* bytes; longer ones are UNDECIDED when PCRE2 would have to look */
+#define TRILHA_PATTERN_ENGINE_STEPS        100000 /* match_limit, and … */
+#define TRILHA_PATTERN_ENGINE_STEPS_A_BYTE 16     /* … so much more for each byte of the subject */
+#define TRILHA_PATTERN_ENGINE_DEPTH_MAX    100000 /* depth_limit */
+#define TRILHA_PATTERN_ENGINE_HEAP_KIB     16384  /* heap_limit */
 #define TRILHA_PATTERN_JIT_STACK_START     ((size_t)32 << 10)
 #define TRILHA_PATTERN_JIT_STACK_MAX       ((size_t)1 << 20)
 
@@ -40,8 +42,8 @@ typedef struct trilha_range {
   uint32_t low, high;
 } trilha_range;
 
-/* Sorted, disjoint and not adjacent once trilha_set_finish() has run. Surrogates, which no valid subject holds, are then only found inside of a
- * longer range, never at its ends. */
+/* Sorted, disjoint and not adjacent once trilha_set_finish() has run. Surrogates, which no valid subject holds, are
+ * then only found inside of a longer range, never at its ends. */
 typedef struct trilha_set {
   trilha_range *ranges;
   size_t count, capacity;
@@ -76,15 +78,15 @@ bool trilha_property_is_identifier(uint32_t code_point, bool first);
 /* --- items --------------------------------------------------------------------------------------- */
 
 typedef enum trilha_item_kind {
-  TRILHA_ITEM_SET,       /* one character of a class */
-  TRILHA_ITEM_OPEN,      /* ( … */
-  TRILHA_ITEM_CLOSE,     /* … ) */
-  TRILHA_ITEM_OR,        /* | */
-  TRILHA_ITEM_START,     /* ^ */
-  TRILHA_ITEM_END,       /* $ */
-  TRILHA_ITEM_WORD,      /* \b */
-  TRILHA_ITEM_NOT_WORD,  /* \B */
-  TRILHA_ITEM_REFERENCE  /* \1, \k<name> */
+  TRILHA_ITEM_SET,      /* one character of a class */
+  TRILHA_ITEM_OPEN,     /* ( … */
+  TRILHA_ITEM_CLOSE,    /* … ) */
+  TRILHA_ITEM_OR,       /* | */
+  TRILHA_ITEM_START,    /* ^ */
+  TRILHA_ITEM_END,      /* $ */
+  TRILHA_ITEM_WORD,     /* \b */
+  TRILHA_ITEM_NOT_WORD, /* \B */
+  TRILHA_ITEM_REFERENCE /* \1, \k<name> */
 } trilha_item_kind;
 
 typedef enum trilha_group {
@@ -128,7 +130,8 @@ typedef struct trilha_items {
 } trilha_items;
 
 /* INVALID (SCHEMA_PATTERN), LIMIT (SCHEMA_PATTERN_LIMIT) or NO_MEMORY. Everything lives in the arena. */
-trilha_status trilha_pattern_parse(trilha_text pattern, trilha_arena *arena, trilha_items *ret_items, trilha_error *err);
+trilha_status trilha_pattern_parse(trilha_text pattern, trilha_arena *arena, trilha_items *ret_items,
+                                   trilha_error *err);
 
 /* Whether the items from..to-1 (whole groups only) may match nothing; look-around and assertions count as nothing. */
 bool trilha_items_nullable(const trilha_items *items, size_t from, size_t to);
@@ -158,25 +161,32 @@ typedef struct trilha_shape {
   uint8_t table[256];   /* SEQUENCE: bit of the class; RUN and ANY_OF: what the first byte tells (TRILHA_LEAD_*) */
   trilha_range *ranges; /* RUN and ANY_OF: malloc'd, above ASCII */
   size_t range_count;
-  uint32_t min, max; /* RUN, in code points */
+  uint32_t min, max;              /* RUN, in code points */
   trilha_shape_element *elements; /* malloc'd */
   size_t element_count;
 } trilha_shape;
 
 /* kind NONE when the items are no such shape. */
-trilha_status trilha_shape_compile(const trilha_items *items, trilha_arena *arena, trilha_shape *ret_shape, trilha_error *err);
+trilha_status trilha_shape_compile(const trilha_items *items, trilha_arena *arena, trilha_shape *ret_shape,
+                                   trilha_error *err);
 void trilha_shape_done(trilha_shape *shape);
 bool trilha_shape_match(const trilha_shape *shape, trilha_text subject);
 
 /* --- automaton ----------------------------------------------------------------------------------- */
 
-typedef enum trilha_nfa_op { TRILHA_NFA_BYTES, TRILHA_NFA_SPLIT, TRILHA_NFA_JUMP, TRILHA_NFA_ASSERT, TRILHA_NFA_MATCH } trilha_nfa_op;
+typedef enum trilha_nfa_op {
+  TRILHA_NFA_BYTES,
+  TRILHA_NFA_SPLIT,
+  TRILHA_NFA_JUMP,
+  TRILHA_NFA_ASSERT,
+  TRILHA_NFA_MATCH
+} trilha_nfa_op;
 
 /* Targets are relative to the instruction, so that a stretch of code can be copied and moved. */
 typedef struct trilha_nfa_code {
   uint8_t op;
-  uint8_t low, high; /* BYTES */
-  uint8_t assertion; /* ASSERT: a trilha_item_kind */
+  uint8_t low, high;  /* BYTES */
+  uint8_t assertion;  /* ASSERT: a trilha_item_kind */
   int32_t out, other; /* other: SPLIT */
 } trilha_nfa_code;
 

@@ -17,7 +17,9 @@ typedef struct nfa_builder {
   size_t depth;
 } nfa_builder;
 
-static int32_t distance(size_t from, size_t to) { return (int32_t)((int64_t)to - (int64_t)from); }
+static int32_t distance(size_t from, size_t to) {
+  return (int32_t)((int64_t)to - (int64_t)from);
+}
 
 static bool reserve(nfa_builder *b, uint64_t more) {
   if (b->too_large || b->no_memory) return false;
@@ -47,7 +49,9 @@ static void emit_split(nfa_builder *b, int32_t out, int32_t other) {
   emit(b, (trilha_nfa_code){.op = TRILHA_NFA_SPLIT, .out = out, .other = other});
 }
 
-static void emit_jump(nfa_builder *b, int32_t out) { emit(b, (trilha_nfa_code){.op = TRILHA_NFA_JUMP, .out = out}); }
+static void emit_jump(nfa_builder *b, int32_t out) {
+  emit(b, (trilha_nfa_code){.op = TRILHA_NFA_JUMP, .out = out});
+}
 
 static void emit_bytes(nfa_builder *b, unsigned low, unsigned high, int32_t out) {
   emit(b, (trilha_nfa_code){.op = TRILHA_NFA_BYTES, .low = (uint8_t)low, .high = (uint8_t)high, .out = out});
@@ -185,7 +189,9 @@ static void repeat(nfa_builder *b, size_t start, const trilha_item *item) {
   }
 }
 
-static void begin_group(nfa_builder *b) { b->frames[b->depth++] = (nfa_frame){b->count, b->count, NO_JUMP}; }
+static void begin_group(nfa_builder *b) {
+  b->frames[b->depth++] = (nfa_frame){b->count, b->count, NO_JUMP};
+}
 
 static void next_alternative(nfa_builder *b) {
   nfa_frame *f = &b->frames[b->depth - 1];
@@ -236,15 +242,17 @@ static bool add_nfa_item(nfa_builder *b, const trilha_item *item, trilha_nfa *nf
   }
 }
 
-/* A match may begin anywhere: skip whatever stands before. Byte by byte is enough unless \b or \B could then see the inside of a
- * character. */
+/* A match may begin anywhere: skip whatever stands before. Byte by byte is enough unless \b or \B could then see the
+ * inside of a character. */
 static void emit_search(nfa_builder *b, bool by_character) {
   trilha_range all[] = {{0, TRILHA_CODE_POINT_MAX}};
   const trilha_set any = {.ranges = all, .count = 1, .capacity = 1};
   size_t split = b->count;
   emit_split(b, 0, 1);
-  if (by_character) emit_set(b, &any);
-  else emit_bytes(b, 0, 0xFF, 1);
+  if (by_character)
+    emit_set(b, &any);
+  else
+    emit_bytes(b, 0, 0xFF, 1);
   emit_jump(b, distance(b->count, split));
   if (!b->no_memory) b->code[split].out = distance(split, b->count);
 }

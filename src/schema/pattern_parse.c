@@ -30,11 +30,16 @@ typedef struct parser {
 
 static trilha_status refuse(parser *p, const char *why) {
   return trilha_error_set(p->err, TRILHA_INVALID, "SCHEMA_PATTERN",
-                          "the pattern is not a regular expression of ECMA-262 with the flag \"u\": %s, at byte %zu", why, p->at);
+                          "the pattern is not a regular expression of ECMA-262 with the flag \"u\": %s, at byte %zu",
+                          why, p->at);
 }
 
-static bool at_end(const parser *p) { return p->at >= p->size; }
-static char look(const parser *p, size_t ahead) { return p->size - p->at > ahead ? p->text[p->at + ahead] : '\0'; }
+static bool at_end(const parser *p) {
+  return p->at >= p->size;
+}
+static char look(const parser *p, size_t ahead) {
+  return p->size - p->at > ahead ? p->text[p->at + ahead] : '\0';
+}
 static bool looks_at(const parser *p, const char *what) {
   size_t size = strlen(what);
   return p->size - p->at >= size && memcmp(p->text + p->at, what, size) == 0;
@@ -44,8 +49,12 @@ static bool take(parser *p, const char *what) {
   p->at += strlen(what);
   return true;
 }
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+static bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+static bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
 
 static int hex_value(char c) {
   if (is_digit(c)) return c - '0';
@@ -116,15 +125,17 @@ static trilha_status read_unicode_escape(parser *p, uint32_t *ret_code_point) {
     size_t back = p->at;
     uint32_t low = 0;
     p->at += 2;
-    if (read_hex(p, 4, &low) && low >= 0xDC00 && low <= 0xDFFF) value = 0x10000 + ((value - 0xD800) << 10) + (low - 0xDC00);
-    else p->at = back;
+    if (read_hex(p, 4, &low) && low >= 0xDC00 && low <= 0xDFFF)
+      value = 0x10000 + ((value - 0xD800) << 10) + (low - 0xDC00);
+    else
+      p->at = back;
   }
   *ret_code_point = value;
   return TRILHA_OK;
 }
 
-/* CharacterEscape, behind the backslash. Needless escapes of what is no letter or digit, which "u" forbids, are taken: schemas written
- * for validators without "u" are full of \- and \@. */
+/* CharacterEscape, behind the backslash. Needless escapes of what is no letter or digit, which "u" forbids, are taken:
+ * schemas written for validators without "u" are full of \- and \@. */
 static trilha_status read_character_escape(parser *p, uint32_t *ret_code_point) {
   static const char from[] = "tnvfr", to[] = "\t\n\v\f\r";
   char c = look(p, 0);
@@ -273,7 +284,8 @@ static trilha_status read_group_name(parser *p, trilha_text *ret_name) {
     uint32_t code_point = 0;
     if (at_end(p)) return refuse(p, "a group name is not closed");
     if (take(p, "\\")) {
-      trilha_status status = take(p, "u") ? read_unicode_escape(p, &code_point) : refuse(p, "a group name is no identifier");
+      trilha_status status =
+          take(p, "u") ? read_unicode_escape(p, &code_point) : refuse(p, "a group name is no identifier");
       if (status != TRILHA_OK) return status;
     } else {
       code_point = trilha_utf8_next(p->text, p->size, &p->at);
@@ -481,7 +493,8 @@ static int compare_names(const void *a, const void *b) {
 static trilha_status resolve_names(parser *p) {
   if (p->groups.count > 1) qsort(p->groups.list, p->groups.count, sizeof *p->groups.list, compare_names);
   for (size_t i = 1; i < p->groups.count; i++)
-    if (trilha_text_equal(p->groups.list[i - 1].name, p->groups.list[i].name)) return refuse(p, "two groups have one name");
+    if (trilha_text_equal(p->groups.list[i - 1].name, p->groups.list[i].name))
+      return refuse(p, "two groups have one name");
   for (size_t i = 0; i < p->references.count; i++) {
     const group_name *found = p->groups.count == 0 ? NULL
                                                    : bsearch(&p->references.list[i], p->groups.list, p->groups.count,
@@ -492,12 +505,14 @@ static trilha_status resolve_names(parser *p) {
   return p->reference_max > p->items.captures ? refuse(p, "a back-reference has no group") : TRILHA_OK;
 }
 
-trilha_status trilha_pattern_parse(trilha_text pattern, trilha_arena *arena, trilha_items *ret_items, trilha_error *err) {
+trilha_status trilha_pattern_parse(trilha_text pattern, trilha_arena *arena, trilha_items *ret_items,
+                                   trilha_error *err) {
   parser *p = trilha_arena_zalloc(arena, sizeof *p);
   if (p == NULL) return trilha_error_no_memory(err);
   *p = (parser){.text = pattern.data == NULL ? "" : pattern.data, .size = pattern.size, .arena = arena, .err = err};
   if (!trilha_utf8_valid(p->text, p->size)) return refuse(p, "it is not UTF-8");
-  trilha_status status = add_item(p, (trilha_item){.kind = TRILHA_ITEM_OPEN, .group = TRILHA_GROUP_PLAIN}, &p->open[p->depth++]);
+  trilha_status status =
+      add_item(p, (trilha_item){.kind = TRILHA_ITEM_OPEN, .group = TRILHA_GROUP_PLAIN}, &p->open[p->depth++]);
   while (status == TRILHA_OK && !at_end(p)) status = read_term(p);
   if (status == TRILHA_OK && p->depth != 1) status = refuse(p, "a '(' is not closed");
   if (status == TRILHA_OK) status = resolve_names(p);

@@ -47,8 +47,10 @@ void trilha_set_finish(trilha_set *set) {
     trilha_range r = set->ranges[i];
     uint32_t end = set->ranges[last].high;
     bool joined = r.low <= end + 1 || (end == SURROGATE_FIRST - 1 && r.low == SURROGATE_LAST + 1);
-    if (!joined) set->ranges[++last] = r;
-    else if (r.high > end) set->ranges[last].high = r.high;
+    if (!joined)
+      set->ranges[++last] = r;
+    else if (r.high > end)
+      set->ranges[last].high = r.high;
   }
   set->count = last + 1;
 }
@@ -70,8 +72,10 @@ static size_t set_position(const trilha_set *set, uint32_t code_point) {
   size_t low = 0, high = set->count;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
-    if (set->ranges[middle].high < code_point) low = middle + 1;
-    else high = middle;
+    if (set->ranges[middle].high < code_point)
+      low = middle + 1;
+    else
+      high = middle;
   }
   return low;
 }
@@ -103,8 +107,10 @@ static const trilha_range line_ends[] = {{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x
 static void add_ranges(trilha_set *set, const trilha_range *ranges, size_t count, bool outside, trilha_arena *arena) {
   uint32_t from = 0;
   for (size_t i = 0; i < count; i++) {
-    if (!outside) trilha_set_add(set, ranges[i].low, ranges[i].high, arena);
-    else if (ranges[i].low > from) trilha_set_add(set, from, ranges[i].low - 1, arena);
+    if (!outside)
+      trilha_set_add(set, ranges[i].low, ranges[i].high, arena);
+    else if (ranges[i].low > from)
+      trilha_set_add(set, from, ranges[i].low - 1, arena);
     from = ranges[i].high + 1;
   }
   if (outside) trilha_set_add(set, from, TRILHA_CODE_POINT_MAX, arena);

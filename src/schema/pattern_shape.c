@@ -34,7 +34,8 @@ static bool flat_body(const trilha_items *items, trilha_arena *arena, body *ret_
   return true;
 }
 
-/* Where the pattern is open at an end, what may be absent there is, and what must be there is there just often enough. */
+/* Where the pattern is open at an end, what may be absent there is, and what must be there is there just often enough.
+ */
 static void trim(body *b) {
   while (!b->at_end && b->count > 0) {
     trilha_item *last = &b->list[b->count - 1];
@@ -60,7 +61,9 @@ static bool matches_nothing(const body *b) {
   return false;
 }
 
-static const trilha_set *set_of(const trilha_item *item) { return &item->members->all; }
+static const trilha_set *set_of(const trilha_item *item) {
+  return &item->members->all;
+}
 
 /* --- literals ------------------------------------------------------------------------------------- */
 
@@ -186,8 +189,8 @@ static bool disjoint(const trilha_set *a, const trilha_set *b) {
   return true;
 }
 
-/* Greedy without looking back is right when an element of varying length cannot take what one behind it needs: those up to and with
- * the next one that must take something. */
+/* Greedy without looking back is right when an element of varying length cannot take what one behind it needs: those up
+ * to and with the next one that must take something. */
 static bool is_greedy_safe(const body *b, size_t index) {
   const trilha_item *item = &b->list[index];
   if (item->min == item->max) return true;
@@ -214,7 +217,7 @@ static trilha_status compile_sequence(const body *b, trilha_shape *shape, trilha
   if (elements == NULL) return trilha_error_no_memory(err);
   for (size_t i = 0; i < b->count; i++) {
     size_t class = 0;
-    while (class < count && !same_ascii(classes[class], set_of(&b->list[i]))) class++;
+    while (class < count && !same_ascii(classes[class], set_of(&b->list[i]))) class ++;
     if (class == SEQUENCE_CLASSES_MAX) {
       free(elements);
       memset(shape->table, 0, sizeof shape->table);
@@ -247,7 +250,8 @@ static bool match_sequence(const trilha_shape *shape, trilha_text subject) {
 
 /* --- the whole -------------------------------------------------------------------------------------------- */
 
-trilha_status trilha_shape_compile(const trilha_items *items, trilha_arena *arena, trilha_shape *ret_shape, trilha_error *err) {
+trilha_status trilha_shape_compile(const trilha_items *items, trilha_arena *arena, trilha_shape *ret_shape,
+                                   trilha_error *err) {
   body b;
   *ret_shape = (trilha_shape){.kind = TRILHA_SHAPE_NONE};
   if (!flat_body(items, arena, &b)) return TRILHA_OK;
