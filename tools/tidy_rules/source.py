@@ -1,6 +1,7 @@
 # tidy: the tree that is checked, and C sources split into code, comments and strings.
 import os
 import re
+import shutil
 import subprocess
 
 ROOTS_OF_C = ("src/", "include/", "tests/", "examples/", "bench/")
@@ -103,7 +104,7 @@ class Tree:
         self._sources = {}
 
     def _list(self):
-        if os.path.exists(os.path.join(self.root, ".git")):
+        if os.path.exists(os.path.join(self.root, ".git")) and shutil.which("git"):
             done = subprocess.run(["git", "-C", self.root, "ls-files", "-co", "--exclude-standard", "-z"],
                                   stdout=subprocess.PIPE, check=False)
             if done.returncode == 0:
