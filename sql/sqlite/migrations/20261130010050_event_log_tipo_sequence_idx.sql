@@ -1,0 +1,3 @@
+-- Nothing to do on SQLite, recorded so that both stores carry the same list: every index ends with the row's own key, which here is
+-- sequence_number, so core_event_log_tipo_idx already answers "this type above this sequence, in order" by one seek. A second index would
+-- only make every append write more pages. A test holds the plan of that query.

@@ -1,0 +1,34 @@
+-- Event types, their revision, and the audit rows written with them.
+
+-- name: registry_revision
+-- Index: the table itself (one row).
+SELECT revision FROM core_registry_revision WHERE id = 1;
+
+-- name: registry_revision_raise
+-- Needs the write transaction.
+UPDATE core_registry_revision SET revision = revision + 1 WHERE id = 1;
+
+-- name: type_find
+-- Index: core_event_type_version_tipo_versao_key.
+SELECT schema FROM core_event_type_version WHERE tipo = ?1 AND versao = ?2;
+
+-- name: type_insert
+-- Needs the write transaction.
+INSERT INTO core_event_type_version (tipo, versao, descricao, status, schema, criado_em) VALUES (?1, ?2, ?3, ?4, ?5, ?6);
+
+-- name: type_update
+-- Needs the write transaction. Index: core_event_type_version_tipo_versao_key. Never the schema: a trigger would refuse it.
+UPDATE core_event_type_version SET descricao = ?3, status = ?4 WHERE tipo = ?1 AND versao = ?2;
+
+-- name: types_all
+-- The whole table, which is small: types by the order of their bytes, versions by insertion.
+SELECT tipo, versao, descricao, status, schema, criado_em FROM core_event_type_version ORDER BY tipo, id;
+
+-- name: types_of
+-- Index: core_event_type_version_tipo_versao_key; the versions of one type are sorted by insertion.
+SELECT tipo, versao, descricao, status, schema, criado_em FROM core_event_type_version WHERE tipo = ?1 ORDER BY id;
+
+-- name: audit_insert
+-- Needs the write transaction.
+INSERT INTO core_audit_log (entity, entity_id, change_type, action, user_name, metadata, created_at)
+VALUES (?1, ?2, ?3, ?4, ?5, coalesce(?6, '{}'), ?7);
