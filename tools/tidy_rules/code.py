@@ -67,7 +67,8 @@ def file_names_say_what_is_inside(tree):
 
 def library_code_never_prints(tree):
     for source in tree.c_files("src/", "include/"):
-        if source.path.startswith(PRINTING_ROOMS):
+        first = source.comments[0][1] if source.comments else ""
+        if source.path.startswith(PRINTING_ROOMS) or "run at build time" in first:
             continue
         for number, line in enumerate(source.lines, 1):
             match = None if "format(" in line else PRINTING.search(line)
