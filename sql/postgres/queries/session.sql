@@ -1,0 +1,52 @@
+-- How a connection is greeted and how transactions begin and end.
+
+-- name: session_greeting
+-- No locks. Tells a transaction-mode pooler (another process answers than the one that greeted) and what we need of the server.
+SELECT pg_catalog.pg_backend_pid(), pg_catalog.current_setting('server_encoding'),
+    pg_catalog.current_setting('server_version_num')::int4;
+
+-- name: session_settings
+-- Direct connections only: the server notices within about 25 s that a client's machine is gone, and plans are made for
+-- index look-ups (a plan made while the log was empty is otherwise a sequential scan for ever).
+SELECT pg_catalog.set_config('tcp_keepalives_idle', '10', false),
+    pg_catalog.set_config('tcp_keepalives_interval', '5', false),
+    pg_catalog.set_config('tcp_keepalives_count', '3', false),
+    pg_catalog.set_config('tcp_user_timeout', '25000', false);
+
+-- name: transaction_begin_read
+BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY;
+
+-- name: transaction_begin_write
+BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE;
+
+-- name: transaction_settings
+-- $1 statement timeout, $2 lock timeout, both ms. For the transaction only: behind a pooler the session belongs to others too.
+SELECT pg_catalog.set_config('statement_timeout', $1::int8::text, true),
+    pg_catalog.set_config('lock_timeout', $2::int8::text, true),
+    pg_catalog.set_config('enable_seqscan', 'off', true), pg_catalog.set_config('enable_bitmapscan', 'off', true),
+    pg_catalog.set_config('enable_hashjoin', 'off', true), pg_catalog.set_config('enable_mergejoin', 'off', true),
+    pg_catalog.set_config('jit', 'off', true);
+
+-- name: transaction_free_plans
+-- Undoes the pins for a query that is planned anew each time with its values (events_count, events_page_filtered).
+SELECT pg_catalog.set_config('enable_seqscan', 'on', true), pg_catalog.set_config('enable_bitmapscan', 'on', true),
+    pg_catalog.set_config('enable_hashjoin', 'on', true), pg_catalog.set_config('enable_mergejoin', 'on', true);
+
+-- name: transaction_durable
+-- $1: false only for the unsafe mode. A role's or database's synchronous_commit = off must not weaken an acknowledgement.
+SELECT pg_catalog.set_config('synchronous_commit', CASE WHEN NOT $1::bool THEN 'off'
+    WHEN pg_catalog.current_setting('synchronous_commit') = 'off' THEN 'on'
+    ELSE pg_catalog.current_setting('synchronous_commit') END, true);
+
+-- name: transaction_commit
+COMMIT;
+
+-- name: transaction_rollback
+ROLLBACK;
+
+-- name: listen
+LISTEN trilha_event_log;
+
+-- name: notify
+-- $1: the largest sequence stored. A hint, sent after the commit and never from a producer's transaction.
+SELECT pg_catalog.pg_notify('trilha_event_log', $1::int8::text);

@@ -1,0 +1,320 @@
+/* store/postgres: appending to the log. The batch travels in one message and its whole transaction runs on the server's
+ * side (core.event_append), so the log's turn never waits for a client. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "base/fault.h"
+#include "postgres_internal.h"
+
+/* --- an id twice in one batch ----------------------------------------------------------------------------- */
+
+typedef struct batch {
+  const trilha_event_row *rows;
+  size_t count;
+  size_t *order; /* positions sorted by id, then position */
+  size_t *first; /* of each row: the position of the first row with its id */
+  size_t *sent;  /* positions of the rows sent, in order */
+  size_t sent_count;
+  trilha_append_result *results;
+  trilha_arena *arena;
+} batch;
+
+static int by_id_then_position(const void *a, const void *b, void *rows) {
+  const trilha_event_row *all = rows;
+  size_t x = *(const size_t *)a, y = *(const size_t *)b;
+  int order = memcmp(all[x].event_id, all[y].event_id, 16);
+  return order != 0 ? order : (x > y) - (x < y);
+}
+
+/* The first of each id is sent; the later ones will be duplicates of it. */
+static bool find_firsts(batch *b) {
+  b->order = trilha_arena_array(b->arena, b->count, sizeof *b->order);
+  b->first = trilha_arena_array(b->arena, b->count, sizeof *b->first);
+  b->sent = trilha_arena_array(b->arena, b->count, sizeof *b->sent);
+  if (b->order == NULL || b->first == NULL || b->sent == NULL) return false;
+  for (size_t i = 0; i < b->count; i++) b->order[i] = i;
+  union {
+    const trilha_event_row *in;
+    void *out;
+  } rows = {b->rows};
+  qsort_r(b->order, b->count, sizeof *b->order, by_id_then_position, rows.out);
+  for (size_t i = 0; i < b->count; i++) {
+    size_t at = b->order[i], before = i == 0 ? at : b->order[i - 1];
+    bool again = i > 0 && memcmp(b->rows[at].event_id, b->rows[before].event_id, 16) == 0;
+    b->first[at] = again ? b->first[before] : at;
+  }
+  for (size_t i = 0; i < b->count; i++)
+    if (b->first[i] == i) b->sent[b->sent_count++] = i;
+  return true;
+}
+
+/* --- parameters ---------------------------------------------------------------------------------------------- */
+
+static void add_ids(const batch *b, trilha_pg_parameters *p) {
+  trilha_pg_array_begin(p, TRILHA_PG_UUID, b->sent_count);
+  for (size_t i = 0; i < b->sent_count; i++) trilha_pg_element_uuid(p, b->rows[b->sent[i]].event_id);
+  trilha_pg_array_end(p);
+}
+
+static trilha_text text_at(const trilha_event_row *row, size_t offset) {
+  trilha_text text;
+  memcpy(&text, (const char *)row + offset, sizeof text);
+  return text;
+}
+
+static void add_texts(const batch *b, trilha_pg_parameters *p, trilha_pg_type type, size_t offset) {
+  bool any = false;
+  for (size_t i = 0; i < b->sent_count && !any; i++) any = text_at(&b->rows[b->sent[i]], offset).data != NULL;
+  trilha_pg_array_begin(p, type, any ? b->sent_count : 0); /* an empty array reads as all NULL */
+  for (size_t i = 0; any && i < b->sent_count; i++) {
+    trilha_text text = text_at(&b->rows[b->sent[i]], offset);
+    if (type == TRILHA_PG_JSONB)
+      trilha_pg_element_jsonb(p, text);
+    else
+      trilha_pg_element_text(p, text);
+  }
+  trilha_pg_array_end(p);
+}
+#define TEXT_OF(field) offsetof(trilha_event_row, field)
+
+static void add_times(const batch *b, trilha_pg_parameters *p) {
+  trilha_pg_array_begin(p, TRILHA_PG_TIMESTAMPTZ, b->sent_count);
+  for (size_t i = 0; i < b->sent_count; i++) trilha_pg_element_time(p, b->rows[b->sent[i]].timestamp_us);
+  trilha_pg_array_end(p);
+}
+
+static void add_correlations(const batch *b, trilha_pg_parameters *p) {
+  trilha_pg_array_begin(p, TRILHA_PG_UUID, b->sent_count);
+  for (size_t i = 0; i < b->sent_count; i++) {
+    const trilha_event_row *row = &b->rows[b->sent[i]];
+    if (row->has_correlacao_id)
+      trilha_pg_element_uuid(p, row->correlacao_id);
+    else
+      trilha_pg_element_null(p);
+  }
+  trilha_pg_array_end(p);
+}
+
+static void add_causations(const batch *b, trilha_pg_parameters *p) {
+  trilha_pg_array_begin(p, TRILHA_PG_UUID, b->sent_count);
+  for (size_t i = 0; i < b->sent_count; i++) {
+    const trilha_event_row *row = &b->rows[b->sent[i]];
+    if (row->has_causation_id)
+      trilha_pg_element_uuid(p, row->causation_id);
+    else
+      trilha_pg_element_null(p);
+  }
+  trilha_pg_array_end(p);
+}
+
+static void add_aggregate_sequences(const batch *b, trilha_pg_parameters *p) {
+  trilha_pg_array_begin(p, TRILHA_PG_INT8, b->sent_count);
+  for (size_t i = 0; i < b->sent_count; i++) {
+    const trilha_event_row *row = &b->rows[b->sent[i]];
+    if (row->has_aggregate_sequence)
+      trilha_pg_element_i64(p, row->aggregate_sequence);
+    else
+      trilha_pg_element_null(p);
+  }
+  trilha_pg_array_end(p);
+}
+
+/* In the order of the query event_append. */
+static void add_batch(const batch *b, int64_t lock_timeout_ms, bool durable, trilha_pg_parameters *p) {
+  add_ids(b, p);
+  add_texts(b, p, TRILHA_PG_TEXT, TEXT_OF(tipo));
+  add_texts(b, p, TRILHA_PG_TEXT, TEXT_OF(versao_schema));
+  add_times(b, p);
+  add_texts(b, p, TRILHA_PG_TEXT, TEXT_OF(origem));
+  add_correlations(b, p);
+  add_texts(b, p, TRILHA_PG_JSONB, TEXT_OF(payload));
+  add_texts(b, p, TRILHA_PG_TEXT, TEXT_OF(tenant_id));
+  add_texts(b, p, TRILHA_PG_TEXT, TEXT_OF(company_id));
+  add_texts(b, p, TRILHA_PG_TEXT, TEXT_OF(aggregate_type));
+  add_texts(b, p, TRILHA_PG_TEXT, TEXT_OF(aggregate_key));
+  add_aggregate_sequences(b, p);
+  add_causations(b, p);
+  add_texts(b, p, TRILHA_PG_TEXT, TEXT_OF(traceparent));
+  add_texts(b, p, TRILHA_PG_TEXT, TEXT_OF(tracestate));
+  add_texts(b, p, TRILHA_PG_TEXT, TEXT_OF(digest));
+  trilha_pg_add_i64(p, lock_timeout_ms);
+  trilha_pg_add_bool(p, durable);
+}
+
+/* --- results -------------------------------------------------------------------------------------------------- */
+
+static bool copy_text(trilha_arena *arena, trilha_text *text) {
+  if (text->data == NULL) return true;
+  const char *copy = trilha_arena_copy(arena, *text);
+  if (copy == NULL) return false;
+  text->data = copy;
+  return true;
+}
+
+static bool copy_texts(trilha_arena *arena, trilha_event_row *row) {
+  return copy_text(arena, &row->tipo) && copy_text(arena, &row->versao_schema) && copy_text(arena, &row->origem) &&
+         copy_text(arena, &row->payload) && copy_text(arena, &row->tenant_id) && copy_text(arena, &row->company_id) &&
+         copy_text(arena, &row->aggregate_type) && copy_text(arena, &row->aggregate_key) &&
+         copy_text(arena, &row->traceparent) && copy_text(arena, &row->tracestate) && copy_text(arena, &row->digest);
+}
+
+/* The rows stored are a part of the rows sent, in their order. A stored row is as it was given: the payload equals it
+ * as a JSON value, the timestamp was rounded before. */
+static trilha_status fill_stored(const batch *b, const PGresult *answer, size_t *ret_missing, trilha_error *err) {
+  enum { ID_STEP = 20, SEQUENCE_STEP = 12, LENGTH_SIZE = 4 };
+  size_t count = 0, sequences = 0, next = 0;
+  const unsigned char *ids = trilha_pg_get_array(answer, 0, 0, &count);
+  const unsigned char *numbers = trilha_pg_get_array(answer, 0, 1, &sequences);
+  TRILHA_ASSERT(count == sequences && count <= b->sent_count);
+  for (size_t i = 0; i < b->sent_count; i++) {
+    size_t at = b->sent[i];
+    trilha_append_result *result = &b->results[at];
+    *result = (trilha_append_result){0};
+    if (next == count || memcmp(ids + next * ID_STEP + LENGTH_SIZE, b->rows[at].event_id, 16) != 0) continue;
+    result->stored = true;
+    result->row = b->rows[at];
+    result->row.sequence_number = trilha_pg_read_i64(numbers + next * SEQUENCE_STEP + LENGTH_SIZE);
+    result->row.criado_em_us = trilha_pg_get_time(answer, 0, 2);
+    if (!copy_texts(b->arena, &result->row)) return trilha_error_no_memory(err);
+    next++;
+  }
+  TRILHA_ASSERT(next == count);
+  *ret_missing = b->sent_count - count;
+  return TRILHA_OK;
+}
+
+static void add_missing(const batch *b, size_t missing, trilha_pg_parameters *p) {
+  trilha_pg_array_begin(p, TRILHA_PG_UUID, missing);
+  for (size_t i = 0; i < b->sent_count; i++)
+    if (!b->results[b->sent[i]].stored) trilha_pg_element_uuid(p, b->rows[b->sent[i]].event_id);
+  trilha_pg_array_end(p);
+}
+
+static int id_against_position(const void *id, const void *position, void *rows) {
+  const trilha_event_row *all = rows;
+  return memcmp(id, all[*(const size_t *)position].event_id, 16);
+}
+
+/* The position sent with this id; every id of `order` is that of a first row or of a repeat behind it. */
+static size_t position_of(const batch *b, const unsigned char id[16]) {
+  size_t low = 0, high = b->count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    union {
+      const trilha_event_row *in;
+      void *out;
+    } rows = {b->rows};
+    int order = id_against_position(id, &b->order[middle], rows.out);
+    if (order == 0) return b->first[b->order[middle]];
+    if (order < 0)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return SIZE_MAX;
+}
+
+/* What was in the log before: a second round trip, only when there is such a row. Committed rows never change, so any
+ * later snapshot tells them. */
+static trilha_status fill_present(trilha_pg_connection *c, const batch *b, size_t missing, trilha_deadline deadline,
+                                  trilha_error *err) {
+  TRILHA_PG_PARAMETERS_SCOPED p;
+  trilha_pg_parameters_init(&p);
+  add_missing(b, missing, &p);
+  TRILHA_PG_RESULT_SCOPED *answer = NULL;
+  trilha_pg_reach reach;
+  const trilha_pg_step step = {.sql = trilha_sql_postgres_events_by_ids, .parameters = &p};
+  trilha_status status = trilha_pg_run(c, &step, 1, deadline, &answer, &reach, err);
+  if (status != TRILHA_OK) return status;
+  for (int i = 0; i < PQntuples(answer); i++) {
+    trilha_event_row row;
+    trilha_pg_get_event(answer, i, &row);
+    size_t at = position_of(b, row.event_id);
+    TRILHA_ASSERT(at != SIZE_MAX);
+    if (!copy_texts(b->arena, &row)) return trilha_error_no_memory(err);
+    b->results[at].row = row;
+  }
+  if ((size_t)PQntuples(answer) == missing) return TRILHA_OK;
+  return trilha_error_set(err, TRILHA_CORRUPT, "STORE_CORRUPT",
+                          "the log neither stored nor holds an event it was given");
+}
+
+static void fill_repeats(const batch *b) {
+  for (size_t i = 0; i < b->count; i++)
+    if (b->first[i] != i) b->results[i] = (trilha_append_result){.stored = false, .row = b->results[b->first[i]].row};
+}
+
+static int64_t largest_stored(const batch *b) {
+  int64_t largest = 0;
+  for (size_t i = 0; i < b->sent_count; i++) {
+    const trilha_append_result *result = &b->results[b->sent[i]];
+    if (result->stored && result->row.sequence_number > largest) largest = result->row.sequence_number;
+  }
+  return largest;
+}
+
+/* --- the exchange ---------------------------------------------------------------------------------------------- */
+
+/* The commit lies inside the call. An error that says what is wrong with the batch came before it; a cancellation, a
+ * shutdown or a lack of memory may have come after it. */
+static trilha_status judge_outcome(trilha_status status, trilha_pg_reach reach, trilha_error *err) {
+  if (reach == TRILHA_PG_NOT_SENT) return status;
+  const char *sqlstate = err->sqlstate;
+  bool ambiguous = reach == TRILHA_PG_LOST || strncmp(sqlstate, "57", 2) == 0 || strncmp(sqlstate, "08", 2) == 0 ||
+                   strcmp(sqlstate, "53200") == 0;
+  if (!ambiguous) return status;
+  trilha_error cause = *err;
+  trilha_error_clear(err);
+  trilha_error_set(err, TRILHA_OUTCOME_UNKNOWN, "OUTCOME_UNKNOWN",
+                   "the answer to a commit was lost (%s): repeat with the same event_id to find out", cause.text);
+  memcpy(err->sqlstate, cause.sqlstate, sizeof err->sqlstate);
+  return TRILHA_OUTCOME_UNKNOWN;
+}
+
+static trilha_status exchange_batch(trilha_pg_store *s, trilha_pg_connection *c, const batch *b,
+                                    trilha_deadline deadline, int64_t *ret_registry_revision, trilha_error *err) {
+  TRILHA_PG_PARAMETERS_SCOPED p;
+  trilha_pg_parameters_init(&p);
+  int64_t wait_ms = trilha_deadline_left_ms(deadline, s->lock_timeout_ms);
+  if (wait_ms == 0) return trilha_error_set(err, TRILHA_TIMEOUT, "STORE_TIMEOUT", "no time was left to append");
+  add_batch(b, wait_ms, s->durable, &p);
+  TRILHA_PG_RESULT_SCOPED *answer = NULL;
+  trilha_pg_reach reach;
+  const trilha_pg_step step = {.sql = trilha_sql_postgres_event_append, .parameters = &p};
+  trilha_status status = trilha_pg_run(c, &step, 1, deadline, &answer, &reach, err);
+  if (status != TRILHA_OK) return judge_outcome(status, reach, err);
+  size_t missing = 0;
+  status = fill_stored(b, answer, &missing, err);
+  if (status == TRILHA_OK && missing > 0) status = fill_present(c, b, missing, deadline, err);
+  if (status != TRILHA_OK) { /* stored, but we cannot tell what: the same for the caller as not knowing */
+    trilha_error_while(err, "reading back what was appended");
+    return status == TRILHA_CORRUPT ? status : judge_outcome(status, TRILHA_PG_LOST, err);
+  }
+  *ret_registry_revision = trilha_pg_get_i64(answer, 0, 3);
+  return TRILHA_OK;
+}
+
+trilha_status trilha_pg_append(trilha_store *store, const trilha_event_row *rows, size_t count,
+                               trilha_deadline deadline, trilha_arena *arena, trilha_append_result *results,
+                               int64_t *ret_registry_revision, trilha_error *err) {
+  trilha_pg_store *s = trilha_pg_of(store);
+  trilha_error unheard = {0}; /* judge_outcome reads it */
+  if (err == NULL) err = &unheard;
+  batch b = {.rows = rows, .count = count, .results = results, .arena = arena};
+  TRILHA_ASSERT(count > 0);
+  if (!find_firsts(&b)) return trilha_error_no_memory(err);
+  trilha_pg_connection *c = NULL;
+  trilha_status status = trilha_pg_take_writer(s, deadline, &c, err);
+  if (status != TRILHA_OK) return status;
+  if (TRILHA_FAULT("postgres.append.before_send"))
+    status = trilha_error_set(err, TRILHA_UNAVAILABLE, "STORE_UNAVAILABLE", "fault point");
+  else
+    status = exchange_batch(s, c, &b, deadline, ret_registry_revision, err);
+  trilha_pg_give_back(s, c);
+  if (status != TRILHA_OK) return status;
+  fill_repeats(&b);
+  trilha_pg_signals_stored(s->signals, largest_stored(&b));
+  return TRILHA_OK;
+}

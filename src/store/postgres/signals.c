@@ -1,0 +1,270 @@
+/* store/postgres: hints that the log grew. Within the process a condition variable; between processes NOTIFY, sent by a
+ * thread of its own on its own connection after the commit, so that publishing never waits for it (NOTIFY takes a
+ * cluster-wide lock at commit), and many commits share one. A hint may be lost: whoever waits looks again after the
+ * scan interval at the latest. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "postgres_internal.h"
+
+struct trilha_pg_signals {
+  trilha_pg_store *s;
+  int wake_fd; /* an eventfd: something to send, or to stop */
+  pthread_t thread;
+
+  pthread_mutex_t lock; /* guards what follows; never held across I/O */
+  pthread_cond_t grown;
+  int64_t newest;  /* largest sequence heard of */
+  int64_t to_send; /* largest sequence to announce, 0: none */
+  bool thread_runs, wants_listening, stopping;
+
+  /* the thread's own */
+  trilha_pg_connection connection;
+  bool listening;
+  int64_t pause_ms; /* before the next attempt to connect */
+};
+
+static const char *const channel_lost = "store.listener_lost", *const channel_back = "store.listener_restored";
+
+static void tell(trilha_pg_signals *g, trilha_level level, const char *name, const trilha_error *error) {
+  trilha_fields fields = {.count = 0};
+  trilha_fields_string(&fields, "store", g->s->display_url);
+  if (error != NULL) trilha_fields_error(&fields, error);
+  trilha_emit(&g->s->diagnostics, level, name,
+              error != NULL ? "wake-ups from other processes are off; the scan interval holds"
+                            : "wake-ups from other processes work again",
+              &fields);
+}
+
+static void heard(trilha_pg_signals *g, int64_t sequence) {
+  pthread_mutex_lock(&g->lock);
+  if (sequence > g->newest) {
+    g->newest = sequence;
+    pthread_cond_broadcast(&g->grown);
+  }
+  pthread_mutex_unlock(&g->lock);
+}
+
+static void wake_thread(trilha_pg_signals *g) {
+  uint64_t one = 1;
+  ssize_t written = write(g->wake_fd, &one, sizeof one);
+  (void)written; /* only fails when the counter is full: then it is awake anyway */
+}
+
+/* --- the thread ------------------------------------------------------------------------------------------------ */
+
+static void read_notifications(trilha_pg_signals *g) {
+  for (PGnotify *note = PQnotifies(g->connection.pg); note != NULL; note = PQnotifies(g->connection.pg)) {
+    heard(g, strtoll(note->extra, NULL, 10));
+    PQfreemem(note);
+  }
+}
+
+static trilha_status run_one(trilha_pg_signals *g, const char *sql, const trilha_pg_parameters *p, trilha_error *err) {
+  const trilha_pg_step step = {.sql = sql, .parameters = p, .plan_anew = true};
+  TRILHA_PG_RESULT_SCOPED *result = NULL;
+  trilha_pg_reach reach;
+  return trilha_pg_run(&g->connection, &step, 1, trilha_deadline_in_ms(g->s->target.connect_timeout_ms), &result,
+                       &reach, err);
+}
+
+/* Connected, and listening where that is wanted and possible. */
+static trilha_status attend(trilha_pg_signals *g, bool wants_listening, trilha_error *err) {
+  uint64_t before = g->connection.generation;
+  trilha_deadline deadline = trilha_deadline_in_ms(TRILHA_PG_SIGNALS_CONNECT_MS);
+  trilha_status status = trilha_pg_connect(&g->s->target, &g->connection, deadline, err);
+  if (status == TRILHA_OK && before != g->connection.generation) {
+    if (g->listening) tell(g, TRILHA_INFO, channel_back, NULL); /* the server hung up and took us back at once */
+    g->listening = false;
+  }
+  if (status != TRILHA_OK || g->listening || !wants_listening || g->connection.pooled) return status;
+  status = run_one(g, trilha_sql_postgres_listen, NULL, err);
+  g->listening = status == TRILHA_OK;
+  return status;
+}
+
+static trilha_status announce(trilha_pg_signals *g, int64_t sequence, trilha_error *err) {
+  TRILHA_PG_PARAMETERS_SCOPED p;
+  trilha_pg_parameters_init(&p);
+  trilha_pg_add_i64(&p, sequence);
+  return run_one(g, trilha_sql_postgres_notify, &p, err);
+}
+
+typedef struct orders {
+  int64_t to_send;
+  bool wants_listening, stopping;
+} orders;
+
+static orders take_orders(trilha_pg_signals *g) {
+  pthread_mutex_lock(&g->lock);
+  orders o = {g->to_send, g->wants_listening, g->stopping};
+  if (!o.stopping) g->to_send = 0; /* else it is for send_last */
+  pthread_mutex_unlock(&g->lock);
+  return o;
+}
+
+static void drain_wake_ups(trilha_pg_signals *g) {
+  uint64_t count;
+  ssize_t got = read(g->wake_fd, &count, sizeof count);
+  (void)got; /* nothing there: another look drained it */
+}
+
+static void sleep_until_needed(trilha_pg_signals *g) {
+  struct pollfd fds[2] = {{.fd = g->wake_fd, .events = POLLIN}, {.fd = -1, .events = POLLIN}};
+  if (g->connection.pg != NULL) fds[1].fd = PQsocket(g->connection.pg);
+  if (poll(fds, 2, -1) > 0 && fds[0].revents != 0) drain_wake_ups(g);
+}
+
+/* Pauses double up to the scan interval. */
+static void lose(trilha_pg_signals *g, const trilha_error *error) {
+  if (g->pause_ms == 0) tell(g, TRILHA_WARNING, channel_lost, error);
+  trilha_pg_disconnect(&g->connection);
+  g->listening = false;
+  int64_t doubled = g->pause_ms == 0 ? TRILHA_PG_RECONNECT_MS_MIN : 2 * g->pause_ms;
+  g->pause_ms = doubled < g->s->scan_interval_ms ? doubled : g->s->scan_interval_ms;
+}
+
+static void regain(trilha_pg_signals *g) {
+  if (g->pause_ms != 0) tell(g, TRILHA_INFO, channel_back, NULL);
+  g->pause_ms = 0;
+}
+
+/* Wake-ups do not shorten it: a publisher's stream of them would hammer a server that is down. False: the store closes.
+ */
+static bool pause_for(trilha_pg_signals *g, int64_t ms) {
+  trilha_deadline until = trilha_deadline_in_ms(ms);
+  for (;;) {
+    pthread_mutex_lock(&g->lock);
+    bool stopping = g->stopping;
+    pthread_mutex_unlock(&g->lock);
+    if (stopping || trilha_deadline_passed(until)) return !stopping;
+    struct pollfd fd = {.fd = g->wake_fd, .events = POLLIN};
+    if (poll(&fd, 1, (int)trilha_deadline_left_ms(until, 1000)) > 0) drain_wake_ups(g);
+  }
+}
+
+static bool listens_or_wants_to(trilha_pg_signals *g) {
+  pthread_mutex_lock(&g->lock);
+  bool wants = g->wants_listening;
+  pthread_mutex_unlock(&g->lock);
+  return wants || g->connection.pg != NULL;
+}
+
+static void *signals_thread(void *user) {
+  trilha_pg_signals *g = user;
+  /* A process that publishes one event and ends needs no second connection: its hint leaves by the writer's when it
+   * closes. */
+  if (!listens_or_wants_to(g) && !pause_for(g, TRILHA_PG_SIGNALS_DELAY_MS)) return NULL;
+  for (;;) {
+    orders o = take_orders(g);
+    if (o.stopping) return NULL;
+    trilha_error error = {0};
+    trilha_status status = attend(g, o.wants_listening, &error);
+    if (status == TRILHA_OK) regain(g);
+    if (status == TRILHA_OK && o.to_send > 0) status = announce(g, o.to_send, &error);
+    if (status == TRILHA_OK) {
+      read_notifications(g);
+      sleep_until_needed(g);
+    } else {
+      lose(g, &error);
+      if (!pause_for(g, g->pause_ms)) return NULL;
+    }
+  }
+}
+
+/* At the first need: a process that only reads pages has no thread. */
+static void start_thread(trilha_pg_signals *g) {
+  if (g->thread_runs || g->stopping) return;
+  g->thread_runs = pthread_create(&g->thread, NULL, signals_thread, g) == 0; /* without it the scan interval holds */
+}
+
+/* --- what others call ------------------------------------------------------------------------------------------- */
+
+trilha_status trilha_pg_signals_new(trilha_pg_store *s, trilha_pg_signals **ret_signals, trilha_error *err) {
+  trilha_pg_signals *g = calloc(1, sizeof *g);
+  if (g == NULL) return trilha_error_no_memory(err);
+  g->s = s;
+  g->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (g->wake_fd < 0) {
+    int why = errno;
+    free(g);
+    return trilha_error_set_errno(err, TRILHA_IO, "SYSTEM", why, "no event descriptor");
+  }
+  pthread_condattr_t monotonic;
+  pthread_condattr_init(&monotonic);
+  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+  pthread_cond_init(&g->grown, &monotonic);
+  pthread_condattr_destroy(&monotonic);
+  pthread_mutex_init(&g->lock, NULL);
+  *ret_signals = g;
+  return TRILHA_OK;
+}
+
+/* The hint that the thread had no time for: others should not wait a scan interval for a short-lived publisher's event.
+ */
+static void send_last(trilha_pg_signals *g) {
+  trilha_pg_connection *c = &g->s->writer;
+  if (g->to_send == 0 || c->pg == NULL || PQstatus(c->pg) != CONNECTION_OK) return;
+  TRILHA_PG_PARAMETERS_SCOPED p;
+  trilha_pg_parameters_init(&p);
+  trilha_pg_add_i64(&p, g->to_send);
+  const trilha_pg_step step = {.sql = trilha_sql_postgres_notify, .parameters = &p, .plan_anew = true};
+  TRILHA_PG_RESULT_SCOPED *result = NULL;
+  trilha_pg_reach reach;
+  trilha_deadline deadline = trilha_deadline_in_ms(TRILHA_PG_NOTIFY_CLOSE_MS);
+  if (trilha_pg_run(c, &step, 1, deadline, &result, &reach, NULL) != TRILHA_OK) return; /* a hint */
+}
+
+void trilha_pg_signals_free(trilha_pg_signals *g) {
+  if (g == NULL) return;
+  pthread_mutex_lock(&g->lock);
+  g->stopping = true;
+  bool runs = g->thread_runs;
+  pthread_cond_broadcast(&g->grown);
+  pthread_mutex_unlock(&g->lock);
+  wake_thread(g);
+  if (runs) pthread_join(g->thread, NULL);
+  send_last(g);
+  trilha_pg_disconnect(&g->connection);
+  close(g->wake_fd);
+  pthread_cond_destroy(&g->grown);
+  pthread_mutex_destroy(&g->lock);
+  free(g);
+}
+
+void trilha_pg_signals_stored(trilha_pg_signals *g, int64_t sequence) {
+  if (sequence <= 0) return;
+  heard(g, sequence);
+  pthread_mutex_lock(&g->lock);
+  bool first = g->to_send == 0;
+  if (sequence > g->to_send) g->to_send = sequence;
+  start_thread(g);
+  pthread_mutex_unlock(&g->lock);
+  if (first) wake_thread(g);
+}
+
+trilha_status trilha_pg_wait(trilha_store *store, int64_t after, trilha_deadline deadline, trilha_error *err) {
+  (void)err;
+  trilha_pg_signals *g = trilha_pg_of(store)->signals;
+  trilha_deadline scan = trilha_deadline_in_ms(trilha_pg_of(store)->scan_interval_ms);
+  bool whole = deadline.monotonic_ns <= scan.monotonic_ns; /* then the end of the wait is the caller's, not ours */
+  int64_t until_ns = whole ? deadline.monotonic_ns : scan.monotonic_ns;
+  struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
+  pthread_mutex_lock(&g->lock);
+  if (!g->wants_listening) {
+    g->wants_listening = true;
+    start_thread(g);
+    wake_thread(g);
+  }
+  int timed_out = 0;
+  while (g->newest <= after && !g->stopping && timed_out != ETIMEDOUT)
+    timed_out = pthread_cond_timedwait(&g->grown, &g->lock, &until);
+  bool hint = g->newest > after;
+  pthread_mutex_unlock(&g->lock);
+  return hint || !whole ? TRILHA_OK : TRILHA_TIMEOUT;
+}
