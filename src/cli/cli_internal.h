@@ -22,6 +22,10 @@ typedef struct trilha_cli_words {
   const char *en, *pt;
 } trilha_cli_words;
 
+/* A literal as the initialiser of a constant trilha_text. */
+#define TRILHA_CLI_LITERAL(literal) \
+  { (literal), sizeof(literal) - 1 }
+
 /* --- output (output.c) --------------------------------------------------------------------------------- */
 
 enum { TRILHA_CLI_OUTPUT_CHUNK = 64 << 10 }; /* bytes gathered before a write */
@@ -103,7 +107,8 @@ enum { /* trilha_cli_verb.shared: which of the shared options it takes besides -
        TRILHA_CLI_STORE = 1,
        TRILHA_CLI_KEYRING = 2,
        TRILHA_CLI_JSON = 4,
-       TRILHA_CLI_DRY_RUN = 8
+       TRILHA_CLI_DRY_RUN = 8,
+  TRILHA_CLI_TOP = 16 /* --version, which stands for a command */
 };
 
 enum { TRILHA_CLI_OPTIONS_MAX = 16, TRILHA_CLI_EXAMPLES_MAX = 5, TRILHA_CLI_OPERANDS_ANY = 1 << 20 };
@@ -265,10 +270,15 @@ void trilha_cli_put_indented(trilha_cli *cli, trilha_text json, int indent);
 
 /* Registers the versions and tells what became of each (registry.c). */
 struct trilha_cli_type_files;
+/* "applied", "present", … in the chosen language (init.c). */
+trilha_cli_words trilha_cli_migration_words(const char *what);
 int trilha_cli_apply_types(trilha_cli *cli, trilha *handle, const struct trilha_cli_type_files *files);
 
 /* --- help (help.c) --------------------------------------------------------------------------------------- */
 
+/* Wraps `text` at the terminal's width; every line begins at column `indent`, where the cursor is already for the
+ * first. */
+void trilha_cli_wrap(const trilha_cli *cli, trilha_cli_output *to, const char *text, size_t indent);
 void trilha_cli_help_overview(trilha_cli *cli, trilha_cli_output *to);
 void trilha_cli_help_noun(trilha_cli *cli, const char *noun, trilha_cli_output *to);
 void trilha_cli_help_verb(trilha_cli *cli, const trilha_cli_verb *verb);

@@ -22,7 +22,7 @@ static size_t word_end(const char *text) {
 
 /* Wraps `text` at the terminal's width; every line begins at column `indent`, where the cursor is already for the
  * first. */
-static void wrap(const trilha_cli *cli, trilha_cli_output *to, const char *text, size_t indent) {
+void trilha_cli_wrap(const trilha_cli *cli, trilha_cli_output *to, const char *text, size_t indent) {
   size_t room = cli->width < TEXT_COLUMNS_MAX ? cli->width : TEXT_COLUMNS_MAX, at = indent;
   while (*text != '\0') {
     size_t size = word_end(text), columns = trilha_cli_columns((trilha_text){text, size});
@@ -51,7 +51,7 @@ static void entry(const trilha_cli *cli, trilha_cli_output *to, const char *name
   } else {
     trilha_cli_putf(to, "\n%*s", NAME_COLUMNS, "");
   }
-  wrap(cli, to, text, NAME_COLUMNS);
+  trilha_cli_wrap(cli, to, text, NAME_COLUMNS);
 }
 
 static void verb_title(const trilha_cli_verb *verb, char *room, size_t size) {
@@ -89,14 +89,14 @@ static void usage_line(trilha_cli *cli, trilha_cli_output *to, const char *rest)
 void trilha_cli_help_overview(trilha_cli *cli, trilha_cli_output *to) {
   usage_line(cli, to, cli->portuguese ? "COMANDO [opções]" : "COMMAND [options]");
   trilha_cli_puts(to, "\n");
-  wrap(cli, to, trilha_cli_choose(cli, (trilha_cli_words){SAY_PROGRAM_SUMMARY}), 0);
+  trilha_cli_wrap(cli, to, trilha_cli_choose(cli, (trilha_cli_words){SAY_PROGRAM_SUMMARY}), 0);
   list_verbs(cli, NULL, to);
   heading(cli, to, SAY_OPTIONS);
   list_options(cli, trilha_cli_shared_options, ~0U, to);
   trilha_cli_puts(to, "\n");
-  wrap(cli, to, trilha_cli_choose(cli, (trilha_cli_words){SAY_ENVIRONMENT}), 0);
-  wrap(cli, to, trilha_cli_choose(cli, (trilha_cli_words){SAY_EXITS}), 0);
-  wrap(cli, to, trilha_cli_choose(cli, (trilha_cli_words){SAY_MORE_HELP}), 0);
+  trilha_cli_wrap(cli, to, trilha_cli_choose(cli, (trilha_cli_words){SAY_ENVIRONMENT}), 0);
+  trilha_cli_wrap(cli, to, trilha_cli_choose(cli, (trilha_cli_words){SAY_EXITS}), 0);
+  trilha_cli_wrap(cli, to, trilha_cli_choose(cli, (trilha_cli_words){SAY_MORE_HELP}), 0);
 }
 
 void trilha_cli_help_noun(trilha_cli *cli, const char *noun, trilha_cli_output *to) {
@@ -115,7 +115,7 @@ static void list_examples(trilha_cli *cli, const trilha_cli_verb *verb) {
     trilha_cli_puts(&cli->out, verb->examples[i].command);
     trilha_cli_style_set(&cli->out, TRILHA_STYLE_PLAIN);
     trilha_cli_puts(&cli->out, "\n      ");
-    wrap(cli, &cli->out, trilha_cli_choose(cli, verb->examples[i].says), 6);
+    trilha_cli_wrap(cli, &cli->out, trilha_cli_choose(cli, verb->examples[i].says), 6);
   }
 }
 
@@ -126,13 +126,13 @@ void trilha_cli_help_verb(trilha_cli *cli, const trilha_cli_verb *verb) {
            verb->operands[0] == '\0' ? "" : " ", verb->operands);
   usage_line(cli, &cli->out, rest);
   trilha_cli_puts(&cli->out, "\n");
-  wrap(cli, &cli->out, trilha_cli_choose(cli, verb->explains), 0);
+  trilha_cli_wrap(cli, &cli->out, trilha_cli_choose(cli, verb->explains), 0);
   heading(cli, &cli->out, SAY_OPTIONS);
   list_options(cli, verb->options, verb->shared, &cli->out);
   list_options(cli, trilha_cli_shared_options, verb->shared, &cli->out);
   list_examples(cli, verb);
   trilha_cli_puts(&cli->out, "\n");
-  wrap(cli, &cli->out, trilha_cli_choose(cli, (trilha_cli_words){SAY_EXITS}), 0);
+  trilha_cli_wrap(cli, &cli->out, trilha_cli_choose(cli, (trilha_cli_words){SAY_EXITS}), 0);
 }
 
 int trilha_cli_run_help(trilha_cli *cli, const trilha_cli_args *args) {

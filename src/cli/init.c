@@ -2,7 +2,7 @@
 #include "cli/cli_internal.h"
 #include "cli/messages.h"
 
-static trilha_cli_words words_of(const char *what) {
+trilha_cli_words trilha_cli_migration_words(const char *what) {
   static const struct {
     const char *what;
     trilha_cli_words words;
@@ -25,7 +25,7 @@ static void on_migration(void *user, const char *name, const char *what) {
     trilha_cli_put_json_string(&cli->out, trilha_text_of(what));
     trilha_cli_puts(&cli->out, "}\n");
   } else {
-    trilha_cli_putf(&cli->out, "%s: %s\n", name, trilha_cli_choose(cli, words_of(what)));
+    trilha_cli_putf(&cli->out, "%s: %s\n", name, trilha_cli_choose(cli, trilha_cli_migration_words(what)));
   }
 }
 

@@ -25,6 +25,7 @@
 #define SAY_OPTION_NOT_FOR_VERB "option --%s has no use here", "a opção --%s não se aplica aqui"
 #define SAY_NOT_A_NUMBER        "option --%s wants a whole number, not '%s'", "a opção --%s pede um número inteiro, não '%s'"
 #define SAY_NUMBER_TOO_SMALL    "option --%s wants at least %d", "a opção --%s pede no mínimo %d"
+#define SAY_NUMBER_TOO_LARGE    "option --%s wants at most %d", "a opção --%s pede no máximo %d"
 #define SAY_OPERAND_MISSING     "something is missing: %s", "falta algo: %s"
 #define SAY_OPERAND_TOO_MANY    "one argument too many: '%s'", "um argumento a mais: '%s'"
 #define SAY_UNKNOWN_SHELL \

@@ -88,6 +88,13 @@ static void put_reasons(trilha_cli *cli, trilha_cli_output *to, const trilha_pub
   trilha_cli_flush(to);
 }
 
+void trilha_cli_show_refusal(trilha_cli *cli, trilha_cli_output *to, const trilha_error *error,
+                             const trilha_publish_result *result) {
+  trilha_cli_put_safe(to, trilha_text_of(trilha_cli_error_text(cli, error)));
+  trilha_cli_putf(to, " [%s]\n", error->code);
+  put_reasons(cli, to, result);
+}
+
 void trilha_cli_outcome_failed(trilha_cli *cli, int64_t line, const trilha_error *error,
                                const trilha_publish_result *result) {
   if (cli->json) failed_json(cli, line, error, result);
@@ -96,8 +103,6 @@ void trilha_cli_outcome_failed(trilha_cli *cli, int64_t line, const trilha_error
     put_reasons(cli, &cli->err, result);
   } else if (!cli->json) {
     trilha_cli_tell(cli, SAY_LINE, (long long)line);
-    trilha_cli_tell(cli, SAY_ERROR, trilha_cli_error_text(cli, error), error->code);
-    trilha_cli_puts(&cli->out, "\n");
-    put_reasons(cli, &cli->out, result);
+    trilha_cli_show_refusal(cli, &cli->out, error, result);
   }
 }

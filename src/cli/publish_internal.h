@@ -31,6 +31,10 @@ void trilha_cli_outcome_ok(trilha_cli *cli, int64_t line, const trilha_publish_r
 void trilha_cli_outcome_failed(trilha_cli *cli, int64_t line, const trilha_error *error,
                                const trilha_publish_result *result);
 
+/* The error and every reason under it, for people. */
+void trilha_cli_show_refusal(trilha_cli *cli, trilha_cli_output *to, const trilha_error *error,
+                             const trilha_publish_result *result);
+
 /* publish_stream.c */
 int trilha_cli_publish_stream(trilha_cli *cli, trilha *handle, int fd);
 

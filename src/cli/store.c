@@ -9,23 +9,29 @@
 #include "cli/cli_internal.h"
 #include "cli/messages.h"
 
-static void show_field(trilha_cli *cli, const trilha_field *field) {
-  trilha_cli_putf(&cli->err, " %s=", field->name);
-  trilha_cli_put_safe(&cli->err, field->text);
+static void add_styled(trilha_buffer *line, const trilha_cli *cli, const char *code) {
+  if (cli->err.colour) trilha_buffer_add_string(line, code);
 }
 
-/* Warnings and errors always, the rest with --verbose. The error that a verb returns is said by the verb. */
+/* Warnings and errors always, the rest with --verbose. The error that a verb returns is said by the verb. May be called
+ * from any thread of the library: it only reads what does not change and writes one whole line. */
 static void on_diagnostic(void *user, const trilha_diagnostic *diagnostic) {
-  trilha_cli *cli = user;
+  const trilha_cli *cli = user;
+  TRILHA_BUFFER_SCOPED line;
   if (diagnostic->level < TRILHA_WARNING && !cli->verbose) return;
-  trilha_cli_progress_hide(cli);
-  trilha_cli_style_set(&cli->err, diagnostic->level < TRILHA_WARNING ? TRILHA_STYLE_DIM : TRILHA_STYLE_WARN);
-  trilha_cli_put_safe(&cli->err, trilha_text_of(diagnostic->message));
-  trilha_cli_style_set(&cli->err, TRILHA_STYLE_PLAIN);
-  trilha_cli_putf(&cli->err, " (%s", diagnostic->name);
-  for (size_t i = 0; i < diagnostic->field_count; i++) show_field(cli, &diagnostic->fields[i]);
-  trilha_cli_puts(&cli->err, ")\n");
-  trilha_cli_flush(&cli->err);
+  trilha_buffer_init(&line, 0);
+  if (cli->err.terminal) trilha_buffer_add_string(&line, "\r\033[K"); /* over a line of progress */
+  add_styled(&line, cli, diagnostic->level < TRILHA_WARNING ? "\033[2m" : "\033[33m");
+  trilha_cli_escape(&line, trilha_text_of(diagnostic->message));
+  add_styled(&line, cli, "\033[0m");
+  trilha_buffer_add_format(&line, " (%s", diagnostic->name);
+  for (size_t i = 0; i < diagnostic->field_count; i++) {
+    trilha_buffer_add_format(&line, " %s=", diagnostic->fields[i].name);
+    trilha_cli_escape(&line, diagnostic->fields[i].text);
+  }
+  trilha_buffer_add_string(&line, ")\n");
+  ssize_t written = write(cli->err.fd, line.data, line.size);
+  (void)written; /* nowhere left to say it */
 }
 
 trilha_options trilha_cli_options(trilha_cli *cli) {

@@ -40,8 +40,6 @@ const trilha_cli_option trilha_cli_shared_options[] = {
     {NULL, 0, TRILHA_CLI_FLAG, false, 0, NULL, {NULL, NULL}},
 };
 
-enum { TOP_ONLY = 1 << 30 }; /* of options that only stand before any command */
-
 unsigned trilha_cli_shared_bit(const trilha_cli_option *option) {
   static const struct {
     const char *name;
@@ -50,7 +48,7 @@ unsigned trilha_cli_shared_bit(const trilha_cli_option *option) {
               {"keyring", TRILHA_CLI_KEYRING},
               {"json", TRILHA_CLI_JSON},
               {"dry-run", TRILHA_CLI_DRY_RUN},
-              {"version", TOP_ONLY}};
+              {"version", TRILHA_CLI_TOP}};
   for (size_t i = 0; i < COUNT(bits); i++) {
     bool is_shared =
         option >= trilha_cli_shared_options && option < trilha_cli_shared_options + COUNT(trilha_cli_shared_options);
@@ -64,7 +62,7 @@ const trilha_cli_verb trilha_cli_verbs[] = {
      .summary = {"which version this is", "qual versão é esta"},
      .explains = {"Prints the version of the program.", "Mostra a versão do programa."},
      .operands = "",
-     .shared = TRILHA_CLI_JSON,
+     .shared = TRILHA_CLI_JSON | TRILHA_CLI_TOP,
      .run = trilha_cli_run_version},
     {.name = "completion",
      .summary = {"completion for bash, zsh or fish", "autocompletar para bash, zsh ou fish"},

@@ -1,0 +1,106 @@
+# cli: running the built program as a person or another program would.
+"""Helpers of the command line's tests. The program is the first argument of every test file."""
+import os
+import pathlib
+import pty
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "support"))
+import tap  # pylint: disable=wrong-import-position,unused-import
+
+PROGRAM = os.path.abspath(sys.argv[1])
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+TIMEOUT_S = 60
+
+
+def environment(**more):
+    """A clean English environment: nothing of the caller's reaches the program."""
+    kept = {name: value for name, value in os.environ.items()
+            if name in ("PATH", "HOME", "TMPDIR") or name.startswith(("ASAN_", "UBSAN_", "TSAN_", "LSAN_"))}
+    return {**kept, "LC_ALL": "C.UTF-8", **more}
+
+
+class Outcome:
+    """What a run left: its exit status and its two streams, as text."""
+
+    def __init__(self, status, out, err):
+        self.status, self.out, self.err = status, out, err
+
+    def __repr__(self):
+        return f"status {self.status}\n--- stdout\n{self.out}\n--- stderr\n{self.err}"
+
+
+class Folder:
+    """A scratch folder to run in; gone afterwards."""
+
+    def __init__(self):
+        self.path = pathlib.Path(tempfile.mkdtemp(prefix="trilha-cli-"))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.path)
+
+    def run(self, *words, stdin=b"", stdout=None, **env):
+        if isinstance(stdin, str):
+            stdin = stdin.encode()
+        done = subprocess.run([PROGRAM, *words], input=stdin, stdout=stdout or subprocess.PIPE, stderr=subprocess.PIPE,
+                              cwd=self.path, env=environment(**env), timeout=TIMEOUT_S, check=False)
+        return Outcome(done.returncode, (done.stdout or b"").decode("utf-8", "surrogateescape"),
+                       done.stderr.decode("utf-8", "surrogateescape"))
+
+    def start(self, *words, **env):
+        return subprocess.Popen([PROGRAM, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, cwd=self.path, env=environment(**env))
+
+    def run_in_terminal(self, *words, columns=80, **env):
+        """Runs on a pseudo-terminal and returns everything it showed, both streams as they came."""
+        master, slave = pty.openpty()
+        process = subprocess.Popen([PROGRAM, *words], stdin=slave, stdout=slave, stderr=slave, cwd=self.path,
+                                   env=environment(TERM="xterm", COLUMNS=str(columns), **env))
+        os.close(slave)
+        shown = b""
+        while True:
+            try:
+                piece = os.read(master, 65536)
+            except OSError:  # the other side is closed
+                break
+            if not piece:
+                break
+            shown += piece
+        os.close(master)
+        status = process.wait(TIMEOUT_S)
+        return Outcome(status, shown.decode("utf-8", "surrogateescape").replace("\r\n", "\n"), "")
+
+    def write(self, name, content):
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return str(path)
+
+
+def run(*words, **more):
+    """Runs in a scratch folder of its own."""
+    with Folder() as folder:
+        return folder.run(*words, **more)
+
+
+def read_lines(process, count, seconds=30):
+    """The next `count` lines of a running program's standard output."""
+    lines, rest, end = [], b"", time.monotonic() + seconds
+    while len(lines) < count:
+        left = end - time.monotonic()
+        assert left > 0, f"only {len(lines)} of {count} lines in {seconds} s: {lines}"
+        if not select.select([process.stdout], [], [], left)[0]:
+            continue
+        piece = os.read(process.stdout.fileno(), 65536)
+        assert piece, f"ended after {len(lines)} of {count} lines"
+        *whole, rest = (rest + piece).split(b"\n")
+        lines += whole
+    return lines
