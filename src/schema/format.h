@@ -1,5 +1,5 @@
-/* schema/format: the formats of JSON Schema 2020-12 (validation 7.3). Room: schema, inside. Thread-safe, no allocation beyond a bounded
- * stack buffer. */
+/* schema/format: the formats of JSON Schema 2020-12 (validation 7.3). Room: schema, inside. Thread-safe, no allocation
+ * beyond a bounded stack buffer. */
 #ifndef TRILHA_SCHEMA_FORMAT_H
 #define TRILHA_SCHEMA_FORMAT_H
 
