@@ -103,25 +103,6 @@ static bool check_a_label(trilha_text label, uint32_t *points, size_t *ret_count
   return strlen(again) == label.size && memcmp(again, lower, label.size) == 0;
 }
 
-/* Rule A.1 of RFC 5892 for every ZERO WIDTH NON-JOINER, of which libidn2 looks at the first only: each must follow a
- * virama, or stand where letters join. */
-static bool joiners_stand_alone(const char *u_label, size_t size, const uint32_t *points, size_t count) {
-  size_t joiners = 0;
-  for (size_t i = 0; i < count; i++) joiners += points[i] == 0x200C;
-  if (joiners < 2) return true;
-  for (size_t keep = 0; keep < joiners; keep++) {
-    char one[U_LABEL_MAX + 1], out[A_LABEL_MAX + 1];
-    size_t at = 0, put = 0, seen = 0;
-    while (at < size) {
-      uint32_t point = trilha_utf8_next(u_label, size, &at);
-      if (point != 0x200C || seen++ == keep) put += trilha_utf8_put(one + put, point);
-    }
-    one[put] = '\0';
-    if (!register_label(one, false, out)) return false;
-  }
-  return true;
-}
-
 static bool check_u_label(trilha_text label, bool normalise, uint32_t *points, size_t *ret_count,
                           size_t *ret_ascii_size) {
   char u_label[U_LABEL_MAX + 1], out[A_LABEL_MAX + 1];
@@ -136,7 +117,7 @@ static bool check_u_label(trilha_text label, bool normalise, uint32_t *points, s
   if (!register_label(u_label, normalise, out)) return false;
   *ret_count = count;
   *ret_ascii_size = strlen(out);
-  return joiners_stand_alone(u_label, label.size, points, count);
+  return true;
 }
 
 bool trilha_idna_label(trilha_text label, bool normalise, uint32_t points[static TRILHA_LABEL_POINTS_MAX],
