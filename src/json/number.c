@@ -41,13 +41,14 @@ static spelling spelling_of(trilha_text text) {
   return s;
 }
 
+/* Held so far out that the place of the first digit, at most 2^32, cannot bring it back below EXPONENT_MAX. */
 static int64_t exponent_value(const char *p, uint32_t size) {
   if (p == NULL) return 0;
   const char *end = p + size;
   bool negative = *p == '-';
   if (*p == '-' || *p == '+') p++;
   int64_t value = 0;
-  for (; p < end; p++) value = clamp(value * 10 + (*p - '0'), EXPONENT_MAX);
+  for (; p < end; p++) value = clamp(value * 10 + (*p - '0'), 4 * EXPONENT_MAX);
   return negative ? -value : value;
 }
 
