@@ -99,12 +99,28 @@ static trilha_status run_script(sqlite3 *db, const char *sql, const char *name, 
   return status;
 }
 
-static bool same_column(sqlite3_stmt *a, sqlite3_stmt *b, int column) {
-  const char *x = (const char *)sqlite3_column_text(a, column), *y = (const char *)sqlite3_column_text(b, column);
-  return x != NULL && y != NULL && strcmp(x, y) == 0;
+static const char *text_at(sqlite3_stmt *statement, int column) {
+  const char *text = (const char *)sqlite3_column_text(statement, column);
+  return text == NULL ? "" : text;
 }
 
-/* Object by object, in one order. *ret_difference names the first that differs, or stays empty. */
+enum { OBJECT_TYPE, OBJECT_NAME, OBJECT_SQL }; /* columns of schema_objects, which is in the order of the first two */
+
+/* Of two objects at one place that are not the same: the one that the other side lacks, or either when only their texts
+ * differ. */
+static const char *odd_one(sqlite3_stmt *there, sqlite3_stmt *expected) {
+  int order = strcmp(text_at(there, OBJECT_TYPE), text_at(expected, OBJECT_TYPE));
+  if (order == 0) order = strcmp(text_at(there, OBJECT_NAME), text_at(expected, OBJECT_NAME));
+  return text_at(order <= 0 ? there : expected, OBJECT_NAME);
+}
+
+static bool same_object(sqlite3_stmt *there, sqlite3_stmt *expected) {
+  for (int column = OBJECT_TYPE; column <= OBJECT_SQL; column++)
+    if (strcmp(text_at(there, column), text_at(expected, column)) != 0) return false;
+  return true;
+}
+
+/* Object by object. *ret_difference names the first that differs, or stays empty. */
 static trilha_status compare_objects(const comparison *k, sqlite3_stmt *expected, char *ret_difference, size_t size,
                                      trilha_error *err) {
   sqlite3_stmt *there = NULL;
@@ -115,9 +131,10 @@ static trilha_status compare_objects(const comparison *k, sqlite3_stmt *expected
     if (status != TRILHA_OK) break;
     bool want = sqlite3_step(expected) == SQLITE_ROW;
     if (!row && !want) break;
-    if (row != want || !same_column(there, expected, 0) || !same_column(there, expected, 1) ||
-        !same_column(there, expected, 2))
-      snprintf(ret_difference, size, "%s", (const char *)sqlite3_column_text(row ? there : expected, 1));
+    if (row != want)
+      snprintf(ret_difference, size, "%s", text_at(row ? there : expected, OBJECT_NAME));
+    else if (!same_object(there, expected))
+      snprintf(ret_difference, size, "%s", odd_one(there, expected));
   }
   if (there != NULL) sqlite3_reset(there);
   return status;
