@@ -346,7 +346,7 @@ COMPARISONS = [texts_round_trip, mutated_texts_are_accepted_alike, equality_foll
 
 def main():
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 20260608
-    cases = int(sys.argv[3]) if len(sys.argv) > 3 else 1500
+    cases = int(sys.argv[3]) if len(sys.argv) > 3 else 500
     print("1..%d\n# seed %d" % (len(COMPARISONS), seed))
     probe, failed = Probe(sys.argv[1]), 0
     for number, comparison in enumerate(COMPARISONS, 1):
