@@ -108,7 +108,7 @@ enum { /* trilha_cli_verb.shared: which of the shared options it takes besides -
        TRILHA_CLI_KEYRING = 2,
        TRILHA_CLI_JSON = 4,
        TRILHA_CLI_DRY_RUN = 8,
-  TRILHA_CLI_TOP = 16 /* --version, which stands for a command */
+       TRILHA_CLI_TOP = 16 /* --version, which stands for a command */
 };
 
 enum { TRILHA_CLI_OPTIONS_MAX = 16, TRILHA_CLI_EXAMPLES_MAX = 5, TRILHA_CLI_OPERANDS_ANY = 1 << 20 };
@@ -185,6 +185,7 @@ struct trilha_cli {
   trilha_cli_output out, err;
   bool portuguese;
   bool json, verbose, dry_run;
+  bool results_told;               /* the verb tells every single result, so that no diagnostic has to */
   unsigned width;                  /* columns of the terminal */
   const char *store_url, *keyring; /* as given or from the environment; NULL: default */
   const trilha_cli_verb *verb;

@@ -414,6 +414,37 @@ static void suggest(demo *d, const char *command, trilha_cli_words says) {
   trilha_cli_putf(&d->cli->out, "   $ %-58s # %s\n", command, trilha_cli_choose(d->cli, says));
 }
 
+static bool is_on_path(const char *program) {
+  const char *path = getenv("PATH");
+  for (size_t size; path != NULL && *path != '\0'; path += size + (path[size] == ':' ? 1 : 0)) {
+    TRILHA_BUFFER_SCOPED name;
+    size = strcspn(path, ":");
+    trilha_buffer_init(&name, 0);
+    trilha_buffer_add_format(&name, "%.*s/%s", (int)size, path, program);
+    if (name.data != NULL && access(name.data, X_OK) == 0) return true;
+  }
+  return false;
+}
+
+/* How to come to the folder and, when the program was not found by the shell itself, how it will be. */
+static void suggest_start(demo *d) {
+  trilha_cli_output *out = &d->cli->out;
+  char program[PATH_MAX];
+  ssize_t size = readlink("/proc/self/exe", program, sizeof program - 1);
+  program[size < 0 ? 0 : size] = '\0';
+  char *slash = strrchr(program, '/');
+  trilha_cli_puts(out, "   $ cd ");
+  trilha_cli_put_safe(out, trilha_text_of(d->folder));
+  trilha_cli_puts(out, "\n   $ export TRILHA_KEYRING=file:trilha.keyring");
+  if (slash != NULL && !is_on_path(slash + 1)) {
+    *slash = '\0';
+    trilha_cli_puts(out, " PATH=\"");
+    trilha_cli_put_safe(out, trilha_text_of(program));
+    trilha_cli_puts(out, ":$PATH\"");
+  }
+  trilha_cli_puts(out, "\n");
+}
+
 static void say_farewell(demo *d) {
   trilha_cli *cli = d->cli;
   if (cli->json) {
@@ -429,6 +460,7 @@ static void say_farewell(demo *d) {
   trilha_cli_puts(&cli->out, "\n");
   trilha_cli_tell(cli, DEMO_NEXT);
   trilha_cli_puts(&cli->out, "\n");
+  suggest_start(d);
   suggest(d, "trilha events list --type demanda.categorizada --limit 5", (trilha_cli_words){DEMO_NEXT_LIST});
   suggest(d, "trilha publish --ndjson requests.ndjson", (trilha_cli_words){DEMO_NEXT_PUBLISH});
   suggest(d, "trilha events tail", (trilha_cli_words){DEMO_NEXT_TAIL});
@@ -463,6 +495,10 @@ int trilha_cli_run_demo(trilha_cli *cli, const trilha_cli_args *args) {
   if (count > FURTHER_EVENTS_MAX) return trilha_cli_usage(cli, SAY_NUMBER_TOO_LARGE, "events", FURTHER_EVENTS_MAX);
   int status = enter_folder(cli, trilha_cli_value(args, "dir"), folder, sizeof folder);
   if (status != TRILHA_EXIT_OK) return status;
+  if (getcwd(folder, sizeof folder) == NULL) { /* in full, to be found from anywhere */
+    trilha_cli_say(cli, DEMO_FOLDER_FAILED, ".", strerror(errno));
+    return TRILHA_EXIT_FAILED;
+  }
   demo d = {.cli = cli, .folder = folder};
   trilha_buffer_init(&d.facts, 0);
   cli->store_url = "sqlite:trilha.db";

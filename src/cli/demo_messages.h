@@ -93,10 +93,8 @@
 #define DEMO_FAILED                                           \
   "the demo did not show what it promises; please report it", \
       "a demonstração não mostrou o que promete; por favor, relate"
-#define DEMO_END "Everything is in %s", "Tudo está em %s"
-#define DEMO_NEXT                                                        \
-  "Try next (in that folder, with TRILHA_KEYRING=file:trilha.keyring):", \
-      "Para experimentar (nessa pasta, com TRILHA_KEYRING=file:trilha.keyring):"
+#define DEMO_END          "Everything is in %s", "Tudo está em %s"
+#define DEMO_NEXT         "Try next:", "Para experimentar:"
 #define DEMO_NEXT_LIST    "the newest events of a kind", "eventos de um tipo"
 #define DEMO_NEXT_PUBLISH "publish the requests in a file", "publicar os pedidos de um arquivo"
 #define DEMO_NEXT_TAIL    "watch, while you publish in another terminal", "acompanhar, enquanto publica em outro terminal"

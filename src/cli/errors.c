@@ -12,8 +12,8 @@ typedef struct explained {
 static const explained explanations[] = {
     {"STORE_NOT_INITIALIZED", "não há nenhuma Trilha nesse armazenamento", {REMEDY_INIT}},
     {"STORE_NEWER", "o armazenamento foi criado por uma versão mais nova da Trilha", {REMEDY_NEWER}},
-    {"STORE_OUTDATED", "o armazenamento foi criado por uma versão mais antiga da Trilha", {REMEDY_INIT}},
-    {"STORE_URL", "o endereço do armazenamento está errado", {REMEDY_URL}},
+    {"STORE_OLDER", "o armazenamento foi criado por uma versão mais antiga da Trilha", {REMEDY_INIT}},
+    {"STORE_URL_INVALID", "o endereço do armazenamento está errado", {REMEDY_URL}},
     {"EVENT_TYPE_NOT_FOUND", NULL, {REMEDY_REGISTER}},
     {"EVENT_TYPE_DEPRECATED", NULL, {REMEDY_DEPRECATED}},
     {"EVENT_TYPE_WITHOUT_SCHEMA", NULL, {REMEDY_REGISTER}},
@@ -69,6 +69,8 @@ int trilha_cli_fail(trilha_cli *cli, const trilha_error *error) {
   } else {
     trilha_cli_say(cli, SAY_ERROR, error->text, error->code);
   }
-  if (e != NULL && e->remedy.en != NULL) trilha_cli_hint(cli, SAY_PLAIN, trilha_cli_choose(cli, e->remedy));
+  if (e != NULL && e->remedy.en != NULL && trilha_cli_choose(cli, e->remedy)[0] != '\0') {
+    trilha_cli_hint(cli, SAY_PLAIN, trilha_cli_choose(cli, e->remedy));
+  }
   return trilha_cli_exit_of(error);
 }

@@ -57,7 +57,7 @@
 #define SAY_PLAIN           "%s", "%s"
 #define SAY_ERROR           "%s [%s]", "%s [%s]"
 #define SAY_ERROR_EXPLAINED "%s (%s) [%s]", "%s (%s) [%s]"
-#define REMEDY_INIT         "run 'trilha init' first (with the same --store)", "rode antes 'trilha init' (com o mesmo --store)"
+#define REMEDY_INIT         "", "rode antes 'trilha init' (com o mesmo --store)" /* the library says it in English */
 #define REMEDY_NEWER        "use that newer version", "use essa versão mais nova"
 #define REMEDY_URL                                          \
   "give --store sqlite:PATH or postgresql://HOST/DATABASE", \
@@ -77,6 +77,7 @@
 
 /* --- events ------------------------------------------------------------------------------------------------- */
 #define SAY_PAGE_FOOT      "%lld–%lld of %lld", "%lld–%lld de %lld"
+#define SAY_PAGE_EMPTY     "no events here, of %lld that match", "nenhum evento aqui, de %lld que correspondem"
 #define SAY_EVENTS         "events", "eventos"
 #define SAY_STOPPED        "stopped as asked", "parado a pedido"
 #define SAY_CONTINUE_AFTER "continue with --after %lld", "continue com --after %lld"

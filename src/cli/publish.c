@@ -58,6 +58,7 @@ static int publish_many(trilha_cli *cli, const char *path) {
     trilha_cli_say(cli, SAY_OPEN_FAILED, path, strerror(errno));
     return TRILHA_EXIT_FAILED;
   }
+  cli->results_told = true;
   int status = trilha_cli_open(cli, &handle);
   if (status == TRILHA_EXIT_OK) {
     status = trilha_cli_publish_stream(cli, handle, fd);

@@ -51,10 +51,13 @@ static void page_table(trilha_cli *cli, const trilha_events_page *page) {
 int trilha_cli_show_page(trilha_cli *cli, const trilha_events_page *page) {
   if (cli->json) return page_json(cli, page);
   if (page->count > 0) page_table(cli, page);
-  int64_t from = page->count == 0 ? 0 : page->deslocamento + 1;
   trilha_cli_style_set(&cli->out, TRILHA_STYLE_DIM);
-  trilha_cli_tell(cli, SAY_PAGE_FOOT, (long long)from, (long long)(page->deslocamento + (int64_t)page->count),
-                  (long long)page->total);
+  if (page->count == 0) {
+    trilha_cli_tell(cli, SAY_PAGE_EMPTY, (long long)page->total);
+  } else {
+    trilha_cli_tell(cli, SAY_PAGE_FOOT, (long long)page->deslocamento + 1,
+                    (long long)page->deslocamento + (long long)page->count, (long long)page->total);
+  }
   trilha_cli_style_set(&cli->out, TRILHA_STYLE_PLAIN);
   trilha_cli_puts(&cli->out, "\n");
   return TRILHA_EXIT_OK;

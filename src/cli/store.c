@@ -13,19 +13,25 @@ static void add_styled(trilha_buffer *line, const trilha_cli *cli, const char *c
   if (cli->err.colour) trilha_buffer_add_string(line, code);
 }
 
+/* What a verb tells by itself, as the result of what it was asked to do. */
+static bool is_told_by_verb(const trilha_cli *cli, const char *name) {
+  return strcmp(name, "event.refused") == 0 || (cli->results_told && strcmp(name, "event.duplicate") == 0);
+}
+
 /* Warnings and errors always, the rest with --verbose. The error that a verb returns is said by the verb. May be called
  * from any thread of the library: it only reads what does not change and writes one whole line. */
 static void on_diagnostic(void *user, const trilha_diagnostic *diagnostic) {
   const trilha_cli *cli = user;
+  if (!cli->verbose && (diagnostic->level < TRILHA_WARNING || is_told_by_verb(cli, diagnostic->name))) return;
   TRILHA_BUFFER_SCOPED line;
-  if (diagnostic->level < TRILHA_WARNING && !cli->verbose) return;
   trilha_buffer_init(&line, 0);
   if (cli->err.terminal) trilha_buffer_add_string(&line, "\r\033[K"); /* over a line of progress */
   add_styled(&line, cli, diagnostic->level < TRILHA_WARNING ? "\033[2m" : "\033[33m");
   trilha_cli_escape(&line, trilha_text_of(diagnostic->message));
   add_styled(&line, cli, "\033[0m");
   trilha_buffer_add_format(&line, " (%s", diagnostic->name);
-  for (size_t i = 0; i < diagnostic->field_count; i++) {
+  bool fields = cli->verbose || !cli->err.terminal; /* a person sees what it is, a log file with what */
+  for (size_t i = 0; fields && i < diagnostic->field_count; i++) {
     trilha_buffer_add_format(&line, " %s=", diagnostic->fields[i].name);
     trilha_cli_escape(&line, diagnostic->fields[i].text);
   }
