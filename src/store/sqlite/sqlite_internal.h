@@ -195,7 +195,8 @@ void trilha_sqlite_reader_give(trilha_sqlite_store *s, trilha_sqlite_connection 
 /* transaction.c: BEGIN IMMEDIATE … COMMIT under the turn. Exactly one of commit and abort ends what begin began. */
 trilha_status trilha_sqlite_write_begin(trilha_sqlite_store *s, trilha_deadline deadline,
                                         trilha_sqlite_connection **ret, trilha_error *err);
-/* OK: on disk. OUTCOME_UNKNOWN: the file system failed while the commit was written. Anything else: nothing was stored.
+/* OK: on disk. OUTCOME_UNKNOWN: the file system or memory failed while the commit was written. Anything else: nothing
+ * was stored.
  */
 trilha_status trilha_sqlite_write_commit(trilha_sqlite_store *s, trilha_error *err);
 void trilha_sqlite_write_abort(trilha_sqlite_store *s);

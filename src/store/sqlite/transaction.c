@@ -82,7 +82,7 @@ void trilha_sqlite_write_abort(trilha_sqlite_store *s) {
  * failure of the file system it may be in the file, and recovery after a crash would find it. */
 static bool commit_certainly_absent(int rc) {
   int primary = rc & 0xff;
-  return primary == SQLITE_BUSY || primary == SQLITE_FULL || primary == SQLITE_CONSTRAINT || primary == SQLITE_NOMEM;
+  return primary == SQLITE_BUSY || primary == SQLITE_FULL || primary == SQLITE_CONSTRAINT;
 }
 
 static trilha_status commit(trilha_sqlite_store *s, trilha_error *err) {
