@@ -267,7 +267,7 @@ static trilha_status judge_outcome(trilha_status status, trilha_pg_reach reach, 
   if (!ambiguous) return status;
   trilha_error cause = *err;
   trilha_error_clear(err);
-  trilha_error_set(err, TRILHA_OUTCOME_UNKNOWN, "OUTCOME_UNKNOWN",
+  trilha_error_set(err, TRILHA_OUTCOME_UNKNOWN, "STORE_COMMIT_UNKNOWN",
                    "the answer to a commit was lost (%s): repeat with the same event_id to find out", cause.text);
   memcpy(err->sqlstate, cause.sqlstate, sizeof err->sqlstate);
   return TRILHA_OUTCOME_UNKNOWN;

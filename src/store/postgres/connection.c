@@ -22,22 +22,25 @@ bool trilha_pg_wait_socket(const PGconn *pg, bool or_writable, trilha_deadline d
 void trilha_pg_disconnect(trilha_pg_connection *c) {
   if (c->pg != NULL) PQfinish(c->pg);
   c->pg = NULL;
-  c->pooled = false;
+  c->pooled = c->hung_up = false;
   c->prepared = 0;
 }
 
-static void drop_notice(void *user, const PGresult *result) {
-  (void)user, (void)result;
-} /* a library does not print */
+/* A library does not print. What an idle connection is told last, before the server hangs up, comes as a notice too. */
+static void hear_notice(void *user, const PGresult *result) {
+  trilha_pg_connection *c = user;
+  const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+  if (severity != NULL && (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0)) c->hung_up = true;
+}
 
-static PGconn *start(const char *url) {
+static PGconn *start(const char *url, trilha_pg_connection *c) {
   /* What stands before dbname the URL may override, what stands after it not. The keepalives find a dead server. */
   const char *const names[] = {
       "fallback_application_name", "keepalives_idle", "keepalives_interval", "keepalives_count",
       "tcp_user_timeout",          "dbname",          "client_encoding",     NULL};
   const char *const values[] = {"trilha", "10", "5", "3", "25000", url, "UTF8", NULL};
   PGconn *pg = PQconnectStartParams(names, values, 1);
-  if (pg != NULL) PQsetNoticeReceiver(pg, drop_notice, NULL);
+  if (pg != NULL) PQsetNoticeReceiver(pg, hear_notice, c);
   return pg;
 }
 
@@ -85,8 +88,12 @@ static trilha_status greet(trilha_pg_connection *c, trilha_deadline deadline, tr
 static bool still_there(const trilha_pg_connection *c) {
   struct pollfd fd = {.fd = PQsocket(c->pg), .events = POLLIN};
   if (PQstatus(c->pg) != CONNECTION_OK || PQtransactionStatus(c->pg) != PQTRANS_IDLE) return false;
-  if (poll(&fd, 1, 0) <= 0) return true;
-  return PQconsumeInput(c->pg) == 1 && PQstatus(c->pg) == CONNECTION_OK;
+  while (poll(&fd, 1, 0) > 0) {
+    if (PQconsumeInput(c->pg) != 1 || PQisBusy(c->pg))
+      return false; /* PQisBusy reads what came, and calls hear_notice */
+    if (c->hung_up || PQstatus(c->pg) != CONNECTION_OK) return false;
+  }
+  return true;
 }
 
 trilha_status trilha_pg_connect(const trilha_pg_target *target, trilha_pg_connection *c, trilha_deadline deadline,
@@ -95,7 +102,7 @@ trilha_status trilha_pg_connect(const trilha_pg_target *target, trilha_pg_connec
   trilha_pg_disconnect(c);
   deadline = trilha_deadline_earlier(deadline, trilha_deadline_in_ms(target->connect_timeout_ms));
   c->generation++;
-  c->pg = start(target->url);
+  c->pg = start(target->url, c);
   trilha_status status = shake_hands(target, c->pg, deadline, err);
   if (status == TRILHA_OK) status = greet(c, deadline, err);
   if (status == TRILHA_OK) return TRILHA_OK;

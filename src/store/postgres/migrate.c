@@ -38,7 +38,7 @@ static trilha_status read_book(const PGresult *book, migration_fate fates[MIGRAT
           "the store holds migration %.*s, which this version of Trilha does not know: use a newer one", (int)name.size,
           name.data);
     if (!trilha_text_is(trilha_pg_get_text(book, row, 1), trilha_sql_postgres_migrations[i].sha256))
-      return trilha_error_set(err, TRILHA_CORRUPT, "STORE_MIGRATION_EDITED",
+      return trilha_error_set(err, TRILHA_CORRUPT, "MIGRATION_CHANGED",
                               "migration %s was applied with another text than this version of Trilha holds",
                               trilha_sql_postgres_migrations[i].name);
     fates[i] = PRESENT;
@@ -166,7 +166,7 @@ static trilha_status refuse_differences(const PGresult *differences, trilha_erro
   trilha_buffer_init(&b, 0);
   for (int row = 0; row < count && row < SHOWN_MAX; row++) add_difference(&b, differences, row);
   if (count > SHOWN_MAX) trilha_buffer_add_format(&b, "; and %d more", count - SHOWN_MAX);
-  return trilha_error_set(err, TRILHA_CONFLICT, "STORE_DIFFERENT",
+  return trilha_error_set(err, TRILHA_CONFLICT, "STORE_SCHEMA_DIFFERS",
                           "core was made by another tool and is not what the specification says: %s",
                           trilha_buffer_text(&b).data);
 }

@@ -29,8 +29,8 @@ enum {
 
 /* --- url.c: connection strings and what may be shown of them ------------------------------------------- */
 
-/* Refuses what libpq would misread (and then show in an error): see url.c. USAGE, code STORE_URL; the URL is never
- * repeated. */
+/* Refuses what libpq would misread (and then show in an error): see url.c. USAGE, code STORE_URL_INVALID; the URL is
+ * never repeated. */
 trilha_status trilha_pg_url_check(trilha_text url, trilha_error *err) TRILHA_MUST_USE;
 /* "postgresql://user@host:port/database", malloc'd; the URL has passed the check. */
 trilha_status trilha_pg_url_display(const char *url, char **ret_display, trilha_error *err) TRILHA_MUST_USE;
@@ -109,6 +109,7 @@ typedef struct trilha_pg_connection {
   bool pooled;         /* a transaction-mode pooler is between: nothing may outlive a transaction */
   uint64_t generation; /* raised by each connecting */
   uint64_t prepared;   /* bit n: query n of trilha_sql_postgres_queries is prepared here */
+  bool hung_up;        /* the server's last words were read while it lay idle */
   bool busy;           /* handed out; guarded by the pool's mutex */
 } trilha_pg_connection;
 

@@ -100,7 +100,7 @@ static trilha_status after_commit_was_sent(trilha_status status, trilha_pg_reach
   if (status == TRILHA_OK || reach == TRILHA_PG_NOT_SENT) return status;
   if (reach == TRILHA_PG_ANSWERED && (err == NULL || strncmp(err->sqlstate, "57P", 3) != 0)) return status;
   trilha_error_clear(err);
-  return trilha_error_set(err, TRILHA_OUTCOME_UNKNOWN, "OUTCOME_UNKNOWN",
+  return trilha_error_set(err, TRILHA_OUTCOME_UNKNOWN, "STORE_COMMIT_UNKNOWN",
                           "the answer to a commit was lost: it may or may not have happened");
 }
 

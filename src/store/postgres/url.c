@@ -9,7 +9,7 @@
 #include "postgres_internal.h"
 
 static trilha_status refused(trilha_error *err, const char *what) {
-  return trilha_error_set(err, TRILHA_USAGE, "STORE_URL", "the store's URL is malformed: %s", what);
+  return trilha_error_set(err, TRILHA_USAGE, "STORE_URL_INVALID", "the store's URL is malformed: %s", what);
 }
 
 static bool is_hex(char c) {

@@ -1,0 +1,160 @@
+/* tests/store/postgres: a TCP relay in a thread of its own; any number of connections. */
+#include "relay.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { PAIRS_MAX = 32, CHUNK = 65536 };
+
+typedef struct pair {
+  int client, server; /* -1: closed */
+  bool client_spoke_last, swallow;
+} pair;
+
+struct relay {
+  int listener, server_port, stop_pipe[2];
+  pthread_t thread;
+  pthread_mutex_t lock; /* guards cut and round_trips */
+  relay_cut cut;
+  int round_trips;
+  pair pairs[PAIRS_MAX];
+  int pair_count;
+};
+
+static struct sockaddr_in loopback(int port) {
+  return (struct sockaddr_in){
+      .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+}
+
+static void close_fd(int *fd) {
+  if (*fd >= 0) close(*fd);
+  *fd = -1;
+}
+
+static void accept_one(relay *r) {
+  struct sockaddr_in server = loopback(r->server_port);
+  pair p = {.client = accept(r->listener, NULL, NULL), .server = socket(AF_INET, SOCK_STREAM, 0)};
+  if (r->pair_count == PAIRS_MAX || connect(p.server, (struct sockaddr *)&server, sizeof server) != 0) {
+    close_fd(&p.client);
+    close_fd(&p.server);
+    return;
+  }
+  r->pairs[r->pair_count++] = p;
+}
+
+static bool hand_on(int to, const char *data, size_t size) {
+  for (size_t done = 0; done < size;) {
+    ssize_t n = send(to, data + done, size - done, MSG_NOSIGNAL);
+    if (n <= 0) return false;
+    done += (size_t)n;
+  }
+  return true;
+}
+
+static void from_client(relay *r, pair *p) {
+  char data[CHUNK];
+  ssize_t n = recv(p->client, data, sizeof data, 0);
+  pthread_mutex_lock(&r->lock);
+  relay_cut cut = r->cut;
+  if (n > 0 && cut != RELAY_PASS) r->cut = RELAY_PASS;
+  if (n > 0 && !p->client_spoke_last) r->round_trips++;
+  pthread_mutex_unlock(&r->lock);
+  p->client_spoke_last = true;
+  bool gone = n <= 0 || cut == RELAY_CUT_REQUEST;
+  if (cut == RELAY_CUT_ANSWER || cut == RELAY_HOLD_ANSWER) p->swallow = true;
+  if (gone || !hand_on(p->server, data, (size_t)n)) {
+    close_fd(&p->client);
+    close_fd(&p->server);
+  }
+  if (cut == RELAY_HOLD_ANSWER) return;
+  if (cut == RELAY_CUT_ANSWER &&
+      p->server >= 0) { /* the answer means that the server has finished: then nobody hears it */
+    if (recv(p->server, data, sizeof data, 0) < 0) close_fd(&p->server);
+    close_fd(&p->client);
+    close_fd(&p->server);
+  }
+}
+
+static void from_server(pair *p) {
+  char data[CHUNK];
+  ssize_t n = recv(p->server, data, sizeof data, 0);
+  p->client_spoke_last = false;
+  if (n > 0 && p->swallow) return;
+  if (n <= 0 || !hand_on(p->client, data, (size_t)n)) {
+    close_fd(&p->client);
+    close_fd(&p->server);
+  }
+}
+
+static int watch(relay *r, struct pollfd *fds) {
+  int count = 2;
+  fds[0] = (struct pollfd){.fd = r->stop_pipe[0], .events = POLLIN};
+  fds[1] = (struct pollfd){.fd = r->listener, .events = POLLIN};
+  for (int i = 0; i < r->pair_count; i++) {
+    fds[count++] = (struct pollfd){.fd = r->pairs[i].client, .events = POLLIN};
+    fds[count++] = (struct pollfd){.fd = r->pairs[i].server, .events = POLLIN};
+  }
+  return count;
+}
+
+static void *relay_thread(void *user) {
+  relay *r = user;
+  struct pollfd fds[2 + 2 * PAIRS_MAX];
+  for (;;) {
+    int pairs = r->pair_count;
+    if (poll(fds, (nfds_t)watch(r, fds), -1) < 0) continue;
+    if (fds[0].revents != 0) return NULL;
+    for (int i = 0; i < pairs; i++) {
+      if (fds[2 + 2 * i].revents != 0 && r->pairs[i].client >= 0) from_client(r, &r->pairs[i]);
+      if (fds[3 + 2 * i].revents != 0 && r->pairs[i].server >= 0) from_server(&r->pairs[i]);
+    }
+    if (fds[1].revents != 0) accept_one(r);
+  }
+}
+
+relay *relay_start(int server_port, int *ret_port) {
+  relay *r = calloc(1, sizeof *r);
+  struct sockaddr_in any = loopback(0);
+  socklen_t size = sizeof any;
+  r->server_port = server_port;
+  r->listener = socket(AF_INET, SOCK_STREAM, 0);
+  pthread_mutex_init(&r->lock, NULL);
+  if (pipe(r->stop_pipe) != 0 || bind(r->listener, (struct sockaddr *)&any, sizeof any) != 0 ||
+      listen(r->listener, 16) != 0 || getsockname(r->listener, (struct sockaddr *)&any, &size) != 0 ||
+      pthread_create(&r->thread, NULL, relay_thread, r) != 0)
+    abort();
+  *ret_port = ntohs(any.sin_port);
+  return r;
+}
+
+void relay_set(relay *r, relay_cut cut) {
+  pthread_mutex_lock(&r->lock);
+  r->cut = cut;
+  pthread_mutex_unlock(&r->lock);
+}
+
+int relay_round_trips(relay *r) {
+  pthread_mutex_lock(&r->lock);
+  int count = r->round_trips;
+  pthread_mutex_unlock(&r->lock);
+  return count;
+}
+
+void relay_stop(relay *r) {
+  if (write(r->stop_pipe[1], "x", 1) != 1) abort();
+  pthread_join(r->thread, NULL);
+  for (int i = 0; i < r->pair_count; i++) {
+    close_fd(&r->pairs[i].client);
+    close_fd(&r->pairs[i].server);
+  }
+  close_fd(&r->listener);
+  close_fd(&r->stop_pipe[0]);
+  close_fd(&r->stop_pipe[1]);
+  pthread_mutex_destroy(&r->lock);
+  free(r);
+}

@@ -1,0 +1,23 @@
+/* tests/store/postgres: a TCP relay before the server, which counts what passes and cuts where a test says. */
+#ifndef TRILHA_TESTS_STORE_POSTGRES_RELAY_H
+#define TRILHA_TESTS_STORE_POSTGRES_RELAY_H
+
+#include <stdbool.h>
+
+typedef enum relay_cut {
+  RELAY_PASS,        /* hands everything on */
+  RELAY_CUT_REQUEST, /* the next request never reaches the server: both sides are closed */
+  RELAY_CUT_ANSWER,  /* the next request is handed on, its answer is swallowed: both sides are closed */
+  RELAY_HOLD_ANSWER  /* as above, but the client's side stays open and silent */
+} relay_cut;
+
+typedef struct relay relay;
+
+/* Listens on a free loopback port and connects to server_port for each client. */
+relay *relay_start(int server_port, int *ret_port);
+void relay_set(relay *r, relay_cut cut);
+/* Requests are runs of bytes from the client between two answers: one request and its answer are one round trip. */
+int relay_round_trips(relay *r);
+void relay_stop(relay *r);
+
+#endif

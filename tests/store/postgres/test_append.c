@@ -1,0 +1,415 @@
+/* store/postgres: appending: duplicates, refusals, time-outs, lost answers, round trips. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "postgres_fixture.h"
+#include "relay.h"
+
+static int64_t rows_in_log(const fixture *f) {
+  return fixture_number(f->sql, "SELECT count(*) FROM core.event_log");
+}
+
+/* --- rows ---------------------------------------------------------------------------------------------------- */
+
+typedef struct kept {
+  trilha_arena arena;
+  trilha_event_row row;
+} kept;
+
+static trilha_status keep(void *user, const trilha_event_row *row, trilha_error *err) {
+  (void)err;
+  kept *k = user;
+  k->row = *row;
+  k->row.tipo.data = trilha_arena_copy(&k->arena, row->tipo);
+  k->row.payload.data = trilha_arena_copy(&k->arena, row->payload);
+  k->row.digest.data = trilha_arena_copy(&k->arena, row->digest);
+  k->row.tenant_id.data = row->tenant_id.data == NULL ? NULL : trilha_arena_copy(&k->arena, row->tenant_id);
+  k->row.tracestate.data = row->tracestate.data == NULL ? NULL : trilha_arena_copy(&k->arena, row->tracestate);
+  return TRILHA_OK;
+}
+
+static void every_column_comes_back_as_it_was_given(void **state) {
+  fixture *f = *state;
+  trilha_event_row rows[2] = {fixture_row(1, "demanda.recebida"), fixture_row(2,
+                                                                              "d\xC3\xA9"
+                                                                              "j\xC3\xA0 'vu\" \\ {x}")};
+  trilha_event_row *row = &rows[1];
+  row->has_correlacao_id = row->has_causation_id = row->has_aggregate_sequence = true;
+  memset(row->correlacao_id, 0xAB, 16);
+  memset(row->causation_id, 0xFF, 16);
+  row->aggregate_sequence = INT64_MIN;
+  row->timestamp_us = INT64_C(-62135596800) * 1000000; /* 0001-01-01 */
+  row->payload = TRILHA_TEXT("{\"t\": \"\xC3\xA1gua \xF0\x9F\x8C\x8A \\\\ \\\" {},\"}");
+  row->tenant_id = TRILHA_TEXT("");
+  row->digest = TRILHA_TEXT("k1:abc");
+  trilha_append_result results[2];
+  trilha_error err = {0};
+  assert_int_equal(fixture_append(f->store, rows, 2, 10000, results, &err), TRILHA_OK);
+  kept k = {.arena = {0}};
+  assert_int_equal(f->store->op->event_by_id(f->store, row->event_id, trilha_deadline_in_ms(5000), keep, &k, &err),
+                   TRILHA_OK);
+  assert_int_equal(k.row.sequence_number, 2);
+  assert_memory_equal(k.row.event_id, row->event_id, 16);
+  assert_true(trilha_text_equal(k.row.tipo, row->tipo));
+  assert_true(trilha_text_equal(k.row.payload, row->payload));
+  assert_int_equal(k.row.timestamp_us, row->timestamp_us);
+  assert_int_equal(k.row.criado_em_us, results[1].row.criado_em_us);
+  assert_true(k.row.has_correlacao_id && k.row.has_causation_id && k.row.has_aggregate_sequence);
+  assert_memory_equal(k.row.causation_id, row->causation_id, 16);
+  assert_int_equal(k.row.aggregate_sequence, INT64_MIN);
+  assert_non_null(k.row.tenant_id.data); /* empty is not absent */
+  assert_int_equal(k.row.tenant_id.size, 0);
+  assert_null(k.row.tracestate.data);
+  assert_true(trilha_text_equal(k.row.digest, row->digest));
+  trilha_arena_done(&k.arena);
+}
+
+static void a_repeat_in_the_batch_or_of_the_log_is_told_and_burns_no_number(void **state) {
+  fixture *f = *state;
+  assert_int_equal(fixture_append_one(f->store, 3), 1);
+  trilha_event_row rows[] = {fixture_row(9, "a"), fixture_row(3, "other"), fixture_row(9, "b"),
+                             fixture_row(4, "a"), fixture_row(3, "again"), fixture_row(4, "b")};
+  trilha_append_result results[6];
+  trilha_arena arena = {0};
+  trilha_error err = {0};
+  int64_t revision = -1;
+  assert_int_equal(
+      f->store->op->append(f->store, rows, 6, trilha_deadline_in_ms(5000), &arena, results, &revision, &err),
+      TRILHA_OK);
+  static const bool stored[] = {true, false, false, true, false, false};
+  static const int64_t sequences[] = {2, 1, 2, 3, 1, 3};
+  for (int i = 0; i < 6; i++) {
+    assert_int_equal(results[i].stored, stored[i]);
+    assert_int_equal(results[i].row.sequence_number, sequences[i]);
+  }
+  assert_true(trilha_text_is(results[1].row.tipo, "demanda.recebida")); /* the stored record, not what was sent */
+  assert_true(trilha_text_is(results[2].row.tipo, "a"));
+  assert_int_equal(revision, 0);
+  trilha_arena_done(&arena);
+  assert_int_equal(fixture_append_one(f->store, 5), 4);
+}
+
+static void a_batch_keeps_its_order_and_its_numbers_are_dense(void **state) {
+  enum { COUNT = 3000 };
+  fixture *f = *state;
+  trilha_event_row *rows = calloc(COUNT, sizeof *rows);
+  trilha_append_result *results = calloc(COUNT, sizeof *results);
+  for (unsigned i = 0; i < COUNT; i++) rows[i] = fixture_row(i * 2654435761u, "demanda.recebida"); /* ids in no order */
+  trilha_error err = {0};
+  assert_int_equal(fixture_append(f->store, rows, COUNT, 20000, results, &err), TRILHA_OK);
+  for (unsigned i = 0; i < COUNT; i++) {
+    assert_true(results[i].stored);
+    assert_int_equal(results[i].row.sequence_number, i + 1);
+  }
+  fixture_seen seen;
+  fixture_read(f->store, 0, NULL, COUNT + 10, &seen);
+  assert_int_equal(seen.count, COUNT);
+  for (unsigned i = 0; i < COUNT; i++) assert_int_equal(seen.sequences[i], i + 1);
+  assert_int_equal(seen.scanned_to, COUNT);
+  free(rows);
+  free(results);
+}
+
+/* --- refusals ------------------------------------------------------------------------------------------------- */
+
+static void a_refused_row_stores_nothing_and_its_value_is_not_told(void **state) {
+  static const char secret[] = "111.444.777-35";
+  fixture *f = *state;
+  char long_origin[200];
+  memset(long_origin, 'x', sizeof long_origin - 1);
+  long_origin[sizeof long_origin - 1] = '\0';
+  for (int kind = 0; kind < 5; kind++) {
+    trilha_event_row rows[3] = {fixture_row(1, "a"), fixture_row(2, "a"), fixture_row(3, "a")};
+    if (kind == 0) rows[1].payload = TRILHA_TEXT("{\"cpf\": 111.444.777-35}");
+    if (kind == 1) rows[1].payload = TRILHA_TEXT("{\"cpf\": \"111.444.777-35\\u0000\"}");
+    if (kind == 2) rows[1].tipo = (trilha_text){"111.444.777-35\0", 15};
+    if (kind == 3) rows[1].origem = trilha_text_of(long_origin);
+    if (kind == 4) rows[1].tipo = TRILHA_TEXT("111.444.777-35\xFF");
+    trilha_append_result results[3];
+    trilha_error err = {0};
+    assert_int_equal(fixture_append(f->store, rows, 3, 5000, results, &err), TRILHA_INVALID);
+    assert_string_equal(err.code, "STORE_REFUSED");
+    if (strstr(err.text, secret) != NULL || strstr(err.text, "xxx") != NULL) fail_msg("told: %s", err.text);
+  }
+  assert_int_equal(rows_in_log(f), 0);
+  fixture_append_one(f->store, 1); /* the connection is usable */
+}
+
+static void a_held_turn_ends_in_a_timeout_with_nothing_stored(void **state) {
+  fixture *f = *state;
+  fixture_run(f->sql, "BEGIN");
+  fixture_run(f->sql, "LOCK TABLE core.event_log_turn IN SHARE UPDATE EXCLUSIVE MODE");
+  trilha_event_row row = fixture_row(1, "a");
+  trilha_append_result result;
+  trilha_error err = {0};
+  assert_int_equal(fixture_append(f->store, &row, 1, 200, &result, &err), TRILHA_TIMEOUT);
+  assert_string_equal(err.code, "STORE_BUSY");
+  assert_true(err.retriable);
+  fixture_run(f->sql, "COMMIT");
+  assert_int_equal(rows_in_log(f), 0);
+  assert_int_equal(fixture_append_one(f->store, 1), 1);
+}
+
+static void the_databases_own_settings_weaken_nothing(void **state) {
+  fixture *f = *state;
+  f->store->op->close(f->store);
+  fixture_run(f->sql, "ALTER DATABASE %s SET default_transaction_isolation = 'serializable'", f->database);
+  fixture_run(f->sql, "ALTER DATABASE %s SET synchronous_commit = off", f->database);
+  fixture_run(f->sql, "ALTER DATABASE %s SET search_path = ''", f->database);
+  fixture_run(f->sql, "ALTER DATABASE %s SET DateStyle = 'SQL, DMY'", f->database);
+  fixture_run(f->sql, "ALTER DATABASE %s SET bytea_output = 'escape'", f->database);
+  f->store = fixture_open(f->url);
+  assert_int_equal(fixture_append_one(f->store, 1), 1);
+  /* A commit that was not flushed would leave the insert position ahead of the flushed one by its record. */
+  assert_int_equal(fixture_append_one(f->store, 2), 2);
+  assert_int_equal(fixture_number(f->sql,
+                                  "SELECT (pg_current_wal_flush_lsn() >= "
+                                  "(SELECT max(l) FROM (SELECT pg_current_wal_insert_lsn() - 8192 l) x))::int"),
+                   1);
+  fixture_seen seen;
+  fixture_read(f->store, 0, "demanda.recebida", 10, &seen);
+  assert_int_equal(seen.count, 2);
+}
+
+/* --- races ------------------------------------------------------------------------------------------------------ */
+
+enum { RACED = 300, RACERS = 3 };
+
+/* Appends the same ids as the other processes, one by one; its exit status tells how it went, its pipe how many it
+ * stored. */
+static void race(const char *url, int out) {
+  trilha_store *store = NULL;
+  trilha_error err = {0};
+  const trilha_store_options options = {.url = trilha_text_of(url)};
+  if (trilha_postgres_open(&options, &store, &err) != TRILHA_OK) _exit(2);
+  int32_t stored = 0;
+  for (unsigned i = 0; i < RACED; i++) {
+    trilha_event_row row = fixture_row(i, "demanda.recebida");
+    trilha_append_result result;
+    if (fixture_append(store, &row, 1, 20000, &result, &err) != TRILHA_OK) _exit(3);
+    if (result.row.sequence_number < 1) _exit(4);
+    stored += result.stored;
+  }
+  store->op->close(store);
+  _exit(write(out, &stored, sizeof stored) == sizeof stored ? 0 : 5);
+}
+
+static void processes_that_race_with_one_id_store_it_once_without_burning_numbers(void **state) {
+  fixture *f = *state;
+  int pipes[2], total = 0;
+  pid_t children[RACERS];
+  assert_int_equal(pipe(pipes), 0);
+  for (int i = 0; i < RACERS; i++) {
+    children[i] = fork();
+    if (children[i] == 0) race(f->url, pipes[1]);
+  }
+  for (int i = 0; i < RACERS; i++) {
+    int status = 0;
+    int32_t stored = 0;
+    assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+    assert_int_equal(status, 0);
+    assert_int_equal(read(pipes[0], &stored, sizeof stored), sizeof stored);
+    total += stored;
+  }
+  close(pipes[0]);
+  close(pipes[1]);
+  assert_int_equal(total, RACED);
+  assert_int_equal(fixture_number(f->sql, "SELECT max(sequence_number) FROM core.event_log"), RACED);
+  assert_int_equal(fixture_number(f->sql, "SELECT last_value FROM core.event_log_sequence_number_seq"), RACED);
+}
+
+typedef struct crowd {
+  trilha_store *store;
+  unsigned first, count;
+} crowd;
+
+static void *append_many(void *user) {
+  crowd *c = user;
+  for (unsigned i = 0; i < c->count; i++) fixture_append_one(c->store, c->first + i);
+  return NULL;
+}
+
+static void *read_many(void *user) {
+  crowd *c = user;
+  int64_t after = 0;
+  fixture_seen *seen = malloc(sizeof *seen);
+  while (after < 4 * (int64_t)c->count) {
+    trilha_error err = {0};
+    if (c->store->op->wait(c->store, after, trilha_deadline_in_ms(5000), &err) != TRILHA_OK) break;
+    fixture_read(c->store, after, NULL, 1000, seen);
+    for (size_t i = 0; i < seen->count; i++)
+      if (seen->sequences[i] != after + 1 + (int64_t)i) abort(); /* skipped, or out of order */
+    after = seen->scanned_to;
+  }
+  free(seen);
+  return NULL;
+}
+
+static void threads_share_one_store(void **state) {
+  enum { EACH = 60 };
+  fixture *f = *state;
+  pthread_t threads[6];
+  crowd crowds[6];
+  for (unsigned i = 0; i < 6; i++) {
+    crowds[i] = (crowd){f->store, i * 1000, EACH};
+    assert_int_equal(pthread_create(&threads[i], NULL, i < 4 ? append_many : read_many, &crowds[i]), 0);
+  }
+  for (unsigned i = 0; i < 6; i++) pthread_join(threads[i], NULL);
+  assert_int_equal(rows_in_log(f), 4 * EACH);
+}
+
+/* --- the wire ------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct wire {
+  relay *relay;
+  trilha_store *store;
+} wire;
+
+static wire through_relay(const fixture *f) {
+  int port = 0;
+  char url[FIXTURE_URL_SIZE];
+  wire w = {.relay = relay_start(fixture_port(f->url), &port)};
+  fixture_url_with(f->url, port, NULL, url);
+  w.store = fixture_open(url);
+  return w;
+}
+
+static void close_wire(wire *w) {
+  w->store->op->close(w->store);
+  relay_stop(w->relay);
+}
+
+static void a_batch_takes_one_round_trip_and_a_repeat_two(void **state) {
+  fixture *f = *state;
+  f->store->op->close(f->store);
+  f->store = NULL;
+  wire w = through_relay(f);
+  fixture_append_one(w.store, 1); /* connects, prepares */
+  trilha_event_row rows[500];
+  trilha_append_result results[500];
+  trilha_error err = {0};
+  for (unsigned i = 0; i < 500; i++) rows[i] = fixture_row(100 + i, "demanda.recebida");
+  /* The thread that tells other processes has its own connection, made some ms after the first event: past it is quiet.
+   */
+  trilha_clock_sleep_ms(300);
+  int before = relay_round_trips(w.relay);
+  assert_int_equal(fixture_append(w.store, rows, 500, 10000, results, &err), TRILHA_OK);
+  int appended = relay_round_trips(w.relay) - before;
+  trilha_clock_sleep_ms(100);
+  int told = relay_round_trips(w.relay) - before;
+  assert_in_range(appended, 1, 2); /* the hint of the other connection may already be among them */
+  assert_int_equal(told, 2);
+  before = relay_round_trips(w.relay);
+  assert_int_equal(fixture_append(w.store, rows, 500, 10000, results, &err), TRILHA_OK);
+  assert_false(results[499].stored);
+  assert_int_equal(relay_round_trips(w.relay) - before, 2);
+  close_wire(&w);
+}
+
+static void a_read_takes_one_round_trip(void **state) {
+  fixture *f = *state;
+  fixture_append_one(f->store, 1);
+  wire w = through_relay(f);
+  fixture_seen seen;
+  fixture_read(w.store, 0, "demanda.recebida", 100, &seen);
+  int before = relay_round_trips(w.relay);
+  fixture_read(w.store, 0, "demanda.recebida", 100, &seen);
+  fixture_read(w.store, 1, NULL, 100, &seen);
+  assert_int_equal(relay_round_trips(w.relay) - before, 2);
+  close_wire(&w);
+}
+
+static void expect_unknown_then_once(fixture *f, relay_cut cut, int64_t rows_meanwhile) {
+  wire w = through_relay(f);
+  trilha_event_row row = fixture_row(77, "demanda.recebida");
+  trilha_append_result result;
+  fixture_append_one(w.store, 1);
+  trilha_clock_sleep_ms(200); /* the hint of that event leaves first: the next request is the append's */
+  relay_set(w.relay, cut);
+  trilha_error err = {0};
+  assert_int_equal(fixture_append(w.store, &row, 1, cut == RELAY_HOLD_ANSWER ? 300 : 10000, &result, &err),
+                   TRILHA_OUTCOME_UNKNOWN);
+  assert_string_equal(err.code, "STORE_COMMIT_UNKNOWN");
+  assert_int_equal(rows_in_log(f), rows_meanwhile);
+  err = (trilha_error){0};
+  assert_int_equal(fixture_append(w.store, &row, 1, 10000, &result, &err), TRILHA_OK); /* on a new connection */
+  assert_int_equal(result.stored, rows_meanwhile == 1);
+  assert_int_equal(rows_in_log(f), 2);
+  close_wire(&w);
+}
+
+static void B07_cut_before_the_commit_reaches_the_server_is_unknown_then_stored_once(void **state) {
+  expect_unknown_then_once(*state, RELAY_CUT_REQUEST, 1);
+}
+
+static void B07_cut_between_the_commit_and_its_answer_is_unknown_then_stored_once(void **state) {
+  expect_unknown_then_once(*state, RELAY_CUT_ANSWER, 2);
+}
+
+static void B07_an_answer_that_never_comes_is_unknown_at_the_deadline(void **state) {
+  expect_unknown_then_once(*state, RELAY_HOLD_ANSWER, 2);
+}
+
+static void a_connection_that_died_while_idle_costs_nothing(void **state) {
+  fixture *f = *state;
+  assert_int_equal(fixture_append_one(f->store, 1), 1);
+  fixture_terminate_others(f);
+  assert_int_equal(fixture_append_one(f->store, 2), 2);
+  fixture_seen seen;
+  fixture_read(f->store, 0, NULL, 10, &seen);
+  assert_int_equal(seen.count, 2);
+}
+
+static void a_backend_terminated_while_it_waits_is_unknown_and_its_event_absent(void **state) {
+  fixture *f = *state;
+  fixture_run(f->sql, "BEGIN");
+  fixture_run(f->sql, "LOCK TABLE core.event_log_turn IN SHARE UPDATE EXCLUSIVE MODE");
+  crowd c = {f->store, 5, 1};
+  PGconn *killer = fixture_session(f->url);
+  pid_t child = fork();
+  if (child == 0) {
+    trilha_store *store = fixture_open(f->url);
+    trilha_event_row row = fixture_row(c.first, "a");
+    trilha_append_result result;
+    trilha_error err = {0};
+    _exit(fixture_append(store, &row, 1, 20000, &result, &err) == TRILHA_OUTCOME_UNKNOWN ? 0 : 1);
+  }
+  while (fixture_number(killer,
+                        "SELECT count(*) FROM pg_stat_activity WHERE CASE WHEN wait_event_type = 'Lock' AND "
+                        "datname = current_database() THEN pg_terminate_backend(pid) ELSE false END") == 0)
+    trilha_clock_sleep_ms(20);
+  int status = -1;
+  waitpid(child, &status, 0);
+  assert_int_equal(status, 0);
+  fixture_run(f->sql, "COMMIT");
+  assert_int_equal(rows_in_log(f), 0);
+  PQfinish(killer);
+}
+
+int main(void) {
+#define ON_MIGRATED(test) cmocka_unit_test_setup_teardown(test, fixture_migrated, fixture_teardown)
+  const struct CMUnitTest tests[] = {
+      ON_MIGRATED(every_column_comes_back_as_it_was_given),
+      ON_MIGRATED(a_repeat_in_the_batch_or_of_the_log_is_told_and_burns_no_number),
+      ON_MIGRATED(a_batch_keeps_its_order_and_its_numbers_are_dense),
+      ON_MIGRATED(a_refused_row_stores_nothing_and_its_value_is_not_told),
+      ON_MIGRATED(a_held_turn_ends_in_a_timeout_with_nothing_stored),
+      ON_MIGRATED(the_databases_own_settings_weaken_nothing),
+      ON_MIGRATED(processes_that_race_with_one_id_store_it_once_without_burning_numbers),
+      ON_MIGRATED(threads_share_one_store),
+      ON_MIGRATED(a_batch_takes_one_round_trip_and_a_repeat_two),
+      ON_MIGRATED(a_read_takes_one_round_trip),
+      ON_MIGRATED(B07_cut_before_the_commit_reaches_the_server_is_unknown_then_stored_once),
+      ON_MIGRATED(B07_cut_between_the_commit_and_its_answer_is_unknown_then_stored_once),
+      ON_MIGRATED(B07_an_answer_that_never_comes_is_unknown_at_the_deadline),
+      ON_MIGRATED(a_connection_that_died_while_idle_costs_nothing),
+      ON_MIGRATED(a_backend_terminated_while_it_waits_is_unknown_and_its_event_absent),
+  };
+  if (fixture_skips()) return 0;
+  return fixture_end(cmocka_run_group_tests_name("store/postgres append", tests, NULL, NULL));
+}
