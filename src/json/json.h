@@ -149,7 +149,7 @@ const char *trilha_json_type_name(trilha_json_type type);     /* "null", "boolea
 void trilha_json_pointer_to(const trilha_json_value *root, const trilha_json_value *target, trilha_buffer *out);
 /* Resolves a JSON Pointer ("" is root); NULL when there is no such value. */
 const trilha_json_value *trilha_json_pointer_find(const trilha_json_value *root, trilha_text pointer);
-/* Appends one reference token: '~' and '/' escaped. */
+/* Appends one reference token, '~' and '/' escaped; the '/' before it is the caller's. */
 void trilha_json_pointer_add(trilha_buffer *out, trilha_text token);
 
 /* --- writing ---------------------------------------------------------------------------------------- */

@@ -55,7 +55,6 @@ size_t trilha_json_string_length(const trilha_json_value *v) {
 /* --- pointers ------------------------------------------------------------------------------------------- */
 
 void trilha_json_pointer_add(trilha_buffer *out, trilha_text token) {
-  trilha_buffer_add_char(out, '/');
   size_t start = 0;
   for (size_t i = 0; i < token.size; i++) {
     char c = token.data[i];
@@ -79,11 +78,11 @@ void trilha_json_pointer_to(const trilha_json_value *root, const trilha_json_val
       if (target < next) break;
       child = next;
     }
+    trilha_buffer_add_char(out, '/');
     if (object) {
       trilha_json_pointer_add(out, trilha_json_text(child));
       at = target == child ? child : child + 1;
     } else {
-      trilha_buffer_add_char(out, '/');
       trilha_buffer_add_u64(out, index);
       at = child;
     }
