@@ -44,7 +44,7 @@ static bool identifiers(trilha_text text, size_t *at, char stop, bool leading_ze
   for (;;) {
     size_t from = *at;
     bool digits = true;
-    while (*at < text.size && identifier_character(text.data[*at])) digits = digits && digit(text.data[(*at)++]);
+    for (; *at < text.size && identifier_character(text.data[*at]); ++*at) digits = digits && digit(text.data[*at]);
     if (*at == from || (digits && !leading_zeros && text.data[from] == '0' && *at > from + 1)) return false;
     if (*at == text.size || text.data[*at] == stop) return true;
     if (text.data[(*at)++] != '.') return false;
