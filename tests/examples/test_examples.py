@@ -1,0 +1,68 @@
+# examples: every program of examples/ runs and prints what examples/expected says.
+"""test_examples.py FOLDER_OF_PROGRAMS"""
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests/support"))
+import tap  # pylint: disable=wrong-import-position
+
+PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
+EXPECTED = ROOT / "examples/expected"
+
+
+def check(name):
+    with tempfile.TemporaryDirectory(prefix="trilha-example-") as folder:
+        done = subprocess.run([PROGRAMS / name, f"sqlite:{folder}/example.db"], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    wanted = (EXPECTED / f"{name}.txt").read_text(encoding="utf-8")
+    assert done.returncode == 0 and done.stderr == "", (done.returncode, done.stderr, done.stdout)
+    assert done.stdout == wanted, f"printed:\n{done.stdout}\nexpected:\n{wanted}"
+
+
+def test_every_example_has_its_expected_output_and_its_test():
+    sources = {path.stem for path in [*(ROOT / "examples").glob("*.c"), *(ROOT / "examples").glob("*.cc")]}
+    assert sources == {path.stem for path in EXPECTED.glob("*.txt")}
+    for name in sources:
+        globals()[f"test_example_{name}"]  # pylint: disable=expression-not-assigned
+
+
+def test_example_publish():
+    check("publish")
+
+
+def test_example_publish_many():
+    check("publish_many")
+
+
+def test_example_query():
+    check("query")
+
+
+def test_example_trace():
+    check("trace")
+
+
+def test_example_replay():
+    check("replay")
+
+
+def test_example_tail():
+    check("tail")
+
+
+def test_example_registry():
+    check("registry")
+
+
+def test_example_errors():
+    check("errors")
+
+
+def test_example_embed():
+    check("embed")
+
+
+tap.run(globals())
