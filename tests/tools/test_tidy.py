@@ -79,8 +79,8 @@ BROKEN = {
         ({"src/base/meson.build": "x = [dep_log]\n"}, "may not link room 'log'"), ({"src/base/meson.build": "x = [dep_sqlite]\n"}, "dep_sqlite")],
     "each_room_with_code_has_tests_in_its_mirrored_folder": [({"tests/log/meson.build": None}, "tests/log/meson.build")],
     "first_lines_name_the_room": [
-        ({"src/log/append.c": "/* append: x. */\n"}, "first line"), ({"src/log/append.c": "/* base/append: x. */\n"}, "first line"),
-        ({"src/log/append.c": "int x;\n"}, "first line"), ({"src/base/text.h": "/* base/text: x. */\n"}, "Room: base")],
+        ({"src/log/append.c": "int x;\n"}, "first line"), ({"src/base/text.h": "/* text: x. Room: base. */\n"}, "first line"),
+        ({"src/base/text.h": "/* log/text: x. Room: log. */\n"}, "first line"), ({"src/base/text.h": "/* base/text: x. */\n"}, "Room: base")],
     "include_guards_are_the_path": [({"src/base/text.h": "/* base/text: x. Room: base. */\n#ifndef TEXT_H\n#define TEXT_H\n#endif\n"},
                                      "TRILHA_BASE_TEXT_H")],
     "global_functions_begin_with_trilha": [({"src/log/append.c": "/* log/append: x. */\nint append(int a) {\n  return a;\n}\n"}, "'append'")],
@@ -130,6 +130,8 @@ BROKEN = {
     "diagnostics_are_listed": [
         ({"docs/diagnostics.md": "none\n"}, "not listed"), ({"docs/diagnostics.md": "| `log.appended` |\n| `log.gone` |\n"}, "nowhere"),
         ({"src/log/more.c": "/* log/more: x. */\nvoid trilha_x(int s) { trilha_emit(s, 1, name, 0, 0); }\n"}, "literal name"),
+        ({"src/log/more.c": '/* log/more: x. */\nstatic const char *const lost = "log.lost";\nvoid trilha_x(int s) { trilha_emit(s, 1, lost, 0, 0); }\n'},
+         "'log.lost' is not listed"),
         ({"src/log/more.c": '/* log/more: x. */\nvoid trilha_x(int s) {\n  trilha_emit(s, TRILHA_INFO,\n              "log.more", "m", 0);\n}\n'},
          "'log.more' is not listed")],
     "links_of_documents_resolve": [({"README.md": "[x](docs/none.md)\n"}, "nowhere"), ({"README.md": "# A\n[x](#b)\n"}, "no heading"),

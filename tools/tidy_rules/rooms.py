@@ -127,8 +127,10 @@ def first_lines_name_the_room(tree):
         if room is None:
             continue
         first = source.comments[0][1] if source.comments and source.comments[0][0] == 1 else ""
-        if not re.match(rf"/\* {re.escape(room)}(/\w+| inside)?: \S", first):
-            yield source.path, 1, f"the first line must be a comment '{room}/name: what it is'"
+        if not first.startswith("/* "):
+            yield source.path, 1, "the first line must be a comment that says what the file is"
+        elif source.path.endswith(".h") and not re.match(rf"/\* {re.escape(room)}(/\w+| inside)?: \S", first):
+            yield source.path, 1, f"the first line of a header must be a comment '{room}/name: what it is'"
         elif source.path.endswith(".h") and not re.search(rf"\bRoom:\s+{re.escape(room)}\b", re.sub(r"\s*\n\s*\*\s*", " ", first)):
             yield source.path, 1, f"the first comment of a header must say 'Room: {room}'"
 
@@ -142,9 +144,9 @@ def include_guards_are_the_path(tree):
             parts.insert(0, "trilha")
         guard = re.sub(r"\W", "_", "_".join(parts)).upper()
         # bus/bus_internal.h may leave out the repetition.
-        short = re.sub(r"^TRILHA_(\w+)_\1_INTERNAL_H$", r"TRILHA_\1_INTERNAL_H", guard)
+        short = re.sub(r"_([A-Z]+)_\1_INTERNAL_H$", r"_\1_INTERNAL_H", guard)
         first = source.comments[0][1] if source.comments else ""
-        if "once for each" not in first and not re.search(rf"^#ifndef ({guard}|{short})\n#define \1$", source.text, re.M):
+        if not re.search(r"\bonce (for|by) each\b", first) and not re.search(rf"^#ifndef ({guard}|{short})\n#define \1$", source.text, re.M):
             yield source.path, 1, f"the include guard must be {guard}"
 
 

@@ -370,8 +370,7 @@ static void the_audit_log_and_published_schemas_cannot_be_changed(void **state) 
   static const char *const ways[] = {
       "UPDATE core_audit_log SET user_name = 'x'",
       "DELETE FROM core_audit_log",
-      "REPLACE INTO core_audit_log (id, entity, entity_id, change_type, user_name) VALUES (1, 'x', 'x', 'Created', "
-      "'x')",
+      "REPLACE INTO core_audit_log (id, entity, entity_id, change_type, user_name) VALUES (1,'x','x','Created','x')",
       "UPDATE core_event_type_version SET schema = 'true'",
       "UPDATE core_event_type_version SET versao = '9.9.9'",
   };
