@@ -9,14 +9,12 @@
 #include <string>
 #include <string_view>
 
-namespace {
-
 struct closer {
   void operator()(trilha *handle) const { trilha_close(handle); }
   void operator()(trilha_events_page *page) const { trilha_events_page_free(page); }
 };
 
-trilha_text text(std::string_view view) {
+static trilha_text text(std::string_view view) {
   trilha_text result;
   result.data = view.data();
   result.size = view.size();
@@ -34,7 +32,7 @@ constexpr std::string_view orders_schema = R"({
   }
 })";
 
-trilha_status register_orders(trilha *handle, trilha_error *error) {
+static trilha_status register_orders(trilha *handle, trilha_error *error) {
   trilha_type_version version = {};
   version.tipo = text("pedido.criado");
   version.versao = text("1.0.0");
@@ -42,7 +40,7 @@ trilha_status register_orders(trilha *handle, trilha_error *error) {
   return trilha_registry_apply(handle, &version, 1, false, text("example"), nullptr, error);
 }
 
-std::unique_ptr<trilha, closer> open_store(const char *url) {
+static std::unique_ptr<trilha, closer> open_store(const char *url) {
   trilha_options options = {};
   options.store_url = url;
   options.create = true;
@@ -55,10 +53,8 @@ std::unique_ptr<trilha, closer> open_store(const char *url) {
   return std::unique_ptr<trilha, closer>(handle);
 }
 
-}  // namespace
-
-int main(int argc, char **argv) try {
-  auto store = open_store(argc > 1 ? argv[1] : "sqlite:example.db");
+static void publish_and_count(const char *url) {
+  auto store = open_store(url);
   const std::string payload = R"({"pedido":"P-1","total_centavos":12990,"cliente":"Maria da Silva"})";
 
   trilha_publication order = {};
@@ -75,8 +71,14 @@ int main(int argc, char **argv) try {
   if (trilha_events_query(store.get(), nullptr, &page, &error) != TRILHA_OK) throw std::runtime_error(error.text);
   std::unique_ptr<trilha_events_page, closer> owner(page);
   std::printf("%lld event, payload %s\n", static_cast<long long>(page->total), page->linhas[0].payload);
-  return 0;
-} catch (const std::exception &problem) {
-  std::fprintf(stderr, "%s\n", problem.what());
-  return 1;
+}
+
+int main(int argc, char **argv) {
+  try {
+    publish_and_count(argc > 1 ? argv[1] : "sqlite:example.db");
+    return 0;
+  } catch (const std::exception &problem) {
+    std::fprintf(stderr, "%s\n", problem.what());
+    return 1;
+  }
 }
