@@ -37,6 +37,7 @@ typedef struct dfa_builder {
   size_t state_count, state_capacity;
   uint32_t *mark; /* round in which a place was last seen */
   uint32_t round;
+  uint64_t *bits;          /* one a place, all clear between calls: sorts places by putting them in and taking them out */
   uint16_t *stack, *found; /* nfa->count each */
   size_t found_count;
   uint16_t *targets; /* of one state's moves, class by class */
@@ -125,9 +126,20 @@ static bool fill_slot(dfa_builder *b, set_table *t, place_set *slot, const uint1
   return true;
 }
 
-static int compare_places(const void *a, const void *b) {
-  uint16_t x = *(const uint16_t *)a, y = *(const uint16_t *)b;
-  return (x > y) - (x < y);
+static void put_bit(dfa_builder *b, size_t place) {
+  b->bits[place / 64] |= UINT64_C(1) << place % 64;
+}
+
+/* The places put in, in order; they are out again then. */
+static size_t take_bits(dfa_builder *b, uint16_t *places) {
+  size_t count = 0;
+  for (size_t word = 0; word <= b->nfa->count / 64; word++) {
+    for (uint64_t left = b->bits[word]; left != 0; left &= left - 1)
+      places[count++] = (uint16_t)(word * 64 + (size_t)__builtin_ctzll(left));
+    b->bits[word] = 0;
+  }
+  spend(b, b->nfa->count / 64);
+  return count;
 }
 
 /* --- following empty moves -------------------------------------------------------------------------- */
@@ -153,7 +165,7 @@ static void push(dfa_builder *b, size_t *depth, size_t place) {
   b->stack[(*depth)++] = (uint16_t)place;
 }
 
-/* Leaves of `places` into b->found, unsorted. With `next` NULL assertions stay as leaves, else they are decided. */
+/* Leaves of `places` into b->found, sorted. With `next` NULL assertions stay as leaves, else they are decided. */
 static void follow(dfa_builder *b, const uint16_t *places, size_t count, before prior, const behind *next) {
   size_t depth = 0;
   b->round++;
@@ -171,10 +183,11 @@ static void follow(dfa_builder *b, const uint16_t *places, size_t count, before 
     bool waits = code->op == TRILHA_NFA_ASSERT && next == NULL;
     if (code->op == TRILHA_NFA_ASSERT && !waits && holds((trilha_item_kind)code->assertion, prior, *next))
       push(b, &depth, out);
-    if (code->op == TRILHA_NFA_BYTES || waits) b->found[b->found_count++] = (uint16_t)place;
+    if (code->op == TRILHA_NFA_BYTES || waits) put_bit(b, place);
     b->found_assertion |= waits;
   }
-  spend(b, steps);
+  b->found_count = take_bits(b, b->found);
+  spend(b, steps + b->found_count);
 }
 
 /* --- states ----------------------------------------------------------------------------------------- */
@@ -211,8 +224,6 @@ static uint16_t state_of_found(dfa_builder *b, before prior) {
   if (b->found_match) return MATCHED;
   if (b->found_count == 0) return DEAD;
   if (!b->found_assertion) prior = BEFORE_OTHER;
-  qsort(b->found, b->found_count, sizeof *b->found, compare_places);
-  spend(b, b->found_count * 4);
   if (!grow_table(b, &b->leaves)) return DEAD;
   place_set *slot = find_slot(&b->leaves, b->found, b->found_count, prior);
   if (slot->places != NULL) return slot->state;
@@ -268,11 +279,23 @@ static bool collect_targets(dfa_builder *b, const uint16_t *leaves, size_t count
   return true;
 }
 
-static size_t sort_unique(uint16_t *places, size_t count) {
+#define FEW_PLACES 16 /* up to here inserting is quicker than the bits */
+
+static size_t sort_unique(dfa_builder *b, uint16_t *places, size_t count) {
+  if (count > FEW_PLACES) {
+    for (size_t i = 0; i < count; i++) put_bit(b, places[i]);
+    return take_bits(b, places);
+  }
   size_t kept = 0;
-  if (count > 1) qsort(places, count, sizeof *places, compare_places);
-  for (size_t i = 0; i < count; i++)
-    if (kept == 0 || places[kept - 1] != places[i]) places[kept++] = places[i];
+  for (size_t i = 0; i < count; i++) {
+    uint16_t place = places[i];
+    size_t at = kept;
+    while (at > 0 && places[at - 1] > place) at--;
+    if (at > 0 && places[at - 1] == place) continue;
+    memmove(places + at + 1, places + at, (kept - at) * sizeof *places);
+    places[at] = place;
+    kept++;
+  }
   return kept;
 }
 
@@ -288,7 +311,7 @@ static void fill_row(dfa_builder *b, size_t state, const uint16_t *leaves, size_
     uint16_t target = matched ? MATCHED : DEAD;
     if (!matched && starts[c + 1] > starts[c]) {
       uint16_t *seeds = b->targets + starts[c];
-      size_t seed_count = sort_unique(seeds, starts[c + 1] - starts[c]);
+      size_t seed_count = sort_unique(b, seeds, starts[c + 1] - starts[c]);
       target = state_of_seeds(b, seeds, seed_count, b->nfa->has_assertion && word ? BEFORE_WORD : BEFORE_OTHER);
     }
     b->table[state * b->class_count + c] = target;
@@ -391,6 +414,7 @@ static trilha_status finish(dfa_builder *b, uint16_t start, trilha_dfa *ret_dfa)
 static bool prepare(dfa_builder *b) {
   find_classes(b);
   b->mark = take_array(b, b->nfa->count, sizeof *b->mark);
+  b->bits = take_array(b, b->nfa->count / 64 + 1, sizeof *b->bits);
   b->stack = take_array(b, b->nfa->count, sizeof *b->stack);
   b->found = take_array(b, b->nfa->count, sizeof *b->found);
   if (b->no_memory || !grow_states(b)) return false;

@@ -20,7 +20,7 @@
 #define TRILHA_PATTERN_NFA_MAX           16384              /* instructions */
 #define TRILHA_PATTERN_DFA_STATES_MAX    2000
 #define TRILHA_PATTERN_DFA_CELLS_MAX     65535   /* states × byte classes: offsets fit in 16 bits, 128 kB */
-#define TRILHA_PATTERN_DFA_WORK_MAX      4000000 /* steps of the construction before it gives up */
+#define TRILHA_PATTERN_DFA_WORK_MAX      1000000 /* steps of the construction before it gives up */
 #define TRILHA_PATTERN_SEQUENCE_MAX      48      /* elements of a sequence shape */
 #define TRILHA_PATTERN_PARTS_MAX         16      /* leading look-aheads taken apart */
 #define TRILHA_PATTERN_ENGINE_REPEAT_MAX 65535   /* PCRE2's own bound on {m,n} */

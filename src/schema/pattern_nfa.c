@@ -84,17 +84,20 @@ typedef struct byte_node {
 typedef struct byte_graph {
   byte_node *nodes;
   uint32_t *entries;
-  size_t node_count, entry_count, capacity;
+  uint32_t *slots; /* hash table of nodes, index + 1; 0 is free */
+  size_t node_count, entry_count, slot_mask;
 } byte_graph;
 
 /* Equal ends are shared: that keeps the automaton small. */
 static uint32_t graph_node(byte_graph *g, uint8_t low, uint8_t high, uint32_t next) {
-  for (size_t i = g->node_count; i > 0; i--) {
-    const byte_node *n = &g->nodes[i - 1];
-    if (n->low == low && n->high == high && n->next == next) return (uint32_t)(i - 1);
+  size_t i = (low * 31U + high * 1031U + next * 2654435761U) & g->slot_mask;
+  for (; g->slots[i] != 0; i = (i + 1) & g->slot_mask) {
+    const byte_node *n = &g->nodes[g->slots[i] - 1];
+    if (n->low == low && n->high == high && n->next == next) return g->slots[i] - 1;
   }
   g->nodes[g->node_count] = (byte_node){low, high, next};
-  return (uint32_t)g->node_count++;
+  g->slots[i] = (uint32_t)++g->node_count;
+  return g->slots[i] - 1;
 }
 
 /* A range whose characters have one length and whose bytes vary independently of each other. */
@@ -122,21 +125,34 @@ static uint32_t row_end(uint32_t low, uint32_t high) {
   return high;
 }
 
-#define ROWS_A_RANGE 24 /* at most seven rows for each of four lengths, and fewer in truth */
+/* The row that begins at *low, which moves to the next one; false after the last. */
+static bool next_row(uint32_t *low, uint32_t high, uint32_t *ret_from, uint32_t *ret_to) {
+  if (*low > high) return false;
+  *ret_from = *low;
+  *ret_to = row_end(*low, high);
+  *low = *ret_to == 0xD7FF ? 0xE000 : *ret_to + 1;
+  return true;
+}
+
+static size_t count_rows(const trilha_set *set) {
+  size_t rows = 0;
+  uint32_t from, to;
+  for (size_t i = 0; i < set->count; i++)
+    for (uint32_t low = set->ranges[i].low; next_row(&low, set->ranges[i].high, &from, &to);) rows++;
+  return rows;
+}
 
 static bool graph_build(byte_graph *g, const trilha_set *set, trilha_arena *arena) {
-  g->capacity = (set->count + 1) * ROWS_A_RANGE;
-  g->nodes = trilha_arena_array(arena, g->capacity * 4, sizeof *g->nodes);
-  g->entries = trilha_arena_array(arena, g->capacity, sizeof *g->entries);
-  if (g->nodes == NULL || g->entries == NULL) return false;
-  for (size_t i = 0; i < set->count; i++) {
-    uint32_t low = set->ranges[i].low, high = set->ranges[i].high;
-    while (low <= high) {
-      uint32_t end = row_end(low, high);
-      graph_add(g, low, end);
-      low = end == 0xD7FF ? 0xE000 : end + 1;
-    }
-  }
+  size_t rows = count_rows(set), slots = 16;
+  uint32_t from, to;
+  while (slots < rows * 8) slots *= 2; /* at most four nodes a row */
+  g->slot_mask = slots - 1;
+  g->slots = trilha_arena_array(arena, slots, sizeof *g->slots);
+  g->nodes = trilha_arena_array(arena, rows * 4, sizeof *g->nodes);
+  g->entries = trilha_arena_array(arena, rows, sizeof *g->entries);
+  if (g->slots == NULL || g->nodes == NULL || g->entries == NULL) return false;
+  for (size_t i = 0; i < set->count; i++)
+    for (uint32_t low = set->ranges[i].low; next_row(&low, set->ranges[i].high, &from, &to);) graph_add(g, from, to);
   return true;
 }
 
