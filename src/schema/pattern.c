@@ -30,37 +30,40 @@ void trilha_pattern_free(trilha_pattern *pattern) {
   free(pattern);
 }
 
-static bool stands_alone(const trilha_items *items) {
-  for (size_t i = 1; i + 1 < items->count; i++)
-    if (items->list[i].kind == TRILHA_ITEM_OR && items->list[i].link == 0) return false;
-  return true;
-}
-
 typedef struct slice {
   trilha_items items;
   bool negated;
 } slice;
 
-/* A copy of the items with `^` before from..to-1, as a pattern of its own. */
+static bool has_top_alternative(const trilha_items *items, size_t from, size_t to) {
+  for (size_t i = from; i < to; i++)
+    if (items->list[i].kind == TRILHA_ITEM_OR && items->list[i].link < from) return true;
+  return false;
+}
+
+static trilha_item group_edge(trilha_item_kind kind, size_t link) {
+  return (trilha_item){.kind = kind, .min = 1, .max = 1, .link = (uint32_t)link};
+}
+
+/* A copy of from..to-1 behind `^`, as a pattern of its own; in a group where there are alternatives. */
 static trilha_status cut_slice(const trilha_items *items, size_t from, size_t to, trilha_arena *arena, slice *ret_slice,
                                trilha_error *err) {
-  size_t count = to - from + 5;
+  size_t grouped = has_top_alternative(items, from, to), count = to - from + 3 + 2 * grouped, first = 2 + grouped;
   trilha_item *list = trilha_arena_array(arena, count, sizeof *list);
   if (list == NULL) return trilha_error_no_memory(err);
   ret_slice->items = *items;
   ret_slice->items.list = list;
   ret_slice->items.count = count;
-  list[0] = (trilha_item){.kind = TRILHA_ITEM_OPEN, .min = 1, .max = 1, .link = (uint32_t)count - 1};
-  list[1] = (trilha_item){.kind = TRILHA_ITEM_START, .min = 1, .max = 1};
-  list[2] = (trilha_item){.kind = TRILHA_ITEM_OPEN, .min = 1, .max = 1, .link = (uint32_t)count - 2};
-  list[count - 2] = (trilha_item){.kind = TRILHA_ITEM_CLOSE, .min = 1, .max = 1, .link = 2};
-  list[count - 1] = (trilha_item){.kind = TRILHA_ITEM_CLOSE, .min = 1, .max = 1, .link = 0};
+  list[0] = group_edge(TRILHA_ITEM_OPEN, count - 1);
+  list[1] = group_edge(TRILHA_ITEM_START, 0);
+  if (grouped) list[2] = group_edge(TRILHA_ITEM_OPEN, count - 2);
+  if (grouped) list[count - 2] = group_edge(TRILHA_ITEM_CLOSE, 2);
+  list[count - 1] = group_edge(TRILHA_ITEM_CLOSE, 0);
   for (size_t i = from; i < to; i++) {
-    trilha_item *item = &list[i - from + 3];
+    trilha_item *item = &list[i - from + first];
     *item = items->list[i];
-    /* an OR whose group is the one cut open now belongs to the new one */
     bool linked = item->kind == TRILHA_ITEM_OPEN || item->kind == TRILHA_ITEM_CLOSE || item->kind == TRILHA_ITEM_OR;
-    if (linked) item->link = item->link < from ? 2 : item->link - (uint32_t)from + 3;
+    if (linked) item->link = (uint32_t)(item->link < from ? 2 : item->link - from + first);
   }
   return TRILHA_OK;
 }
@@ -69,7 +72,8 @@ static trilha_status cut_slice(const trilha_items *items, size_t from, size_t to
 static trilha_status cut(const trilha_items *items, trilha_arena *arena, slice *slices, size_t *ret_count,
                          trilha_error *err) {
   size_t at = 2, count = 0;
-  bool apart = items->has_look && items->list[1].kind == TRILHA_ITEM_START && stands_alone(items);
+  bool apart =
+      items->has_look && items->list[1].kind == TRILHA_ITEM_START && !has_top_alternative(items, 1, items->count - 1);
   while (apart && count + 1 < TRILHA_PATTERN_PARTS_MAX && items->list[at].kind == TRILHA_ITEM_OPEN &&
          (items->list[at].group == TRILHA_GROUP_AHEAD || items->list[at].group == TRILHA_GROUP_NOT_AHEAD)) {
     trilha_status status = cut_slice(items, at + 1, items->list[at].link, arena, &slices[count], err);
