@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "../support/memory_registry.h"
 #include "registry/registry.h"
+#include "support/memory_registry.h"
 
 #define KEPT        "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\",\"x-redacao\":\"manter\"}}}"
 #define HASHED      "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\",\"x-redacao\":\"hash\"}}}"
@@ -44,7 +44,8 @@ static inline void bench_free(bench *b) {
 static inline trilha_status acquire(bench *b, const char *tipo, const char *versao, const trilha_registry_type **ret,
                                     trilha_error *err) {
   *err = (trilha_error){0};
-  return trilha_registry_acquire(b->registry, trilha_text_of(tipo), trilha_text_of(versao), TRILHA_NO_DEADLINE, ret, err);
+  return trilha_registry_acquire(b->registry, trilha_text_of(tipo), trilha_text_of(versao), TRILHA_NO_DEADLINE, ret,
+                                 err);
 }
 
 /* Acquires and gives back at once. */

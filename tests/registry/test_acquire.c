@@ -144,7 +144,7 @@ static void store_that_fails_is_an_error_only_once_the_view_is_too_old(void **st
   memory_registry_put(&b->memory, "t", "1.0.0", "ativo", KEPT);
   assert_int_equal(look_for(b, "t", "1.0.0", &err), TRILHA_OK);
   b->memory.fail_next = TRILHA_UNAVAILABLE;
-  assert_int_equal(look_for(b, "t", "1.0.0", &err), TRILHA_OK); /* young: nobody asks */
+  assert_int_equal(look_for(b, "t", "1.0.0", &err), TRILHA_OK);          /* young: nobody asks */
   assert_int_equal(look_for(b, "x", "1.0.0", &err), TRILHA_UNAVAILABLE); /* never "not registered" on a guess */
   assert_int_equal(look_for(b, "x", "1.0.0", &err), TRILHA_INVALID);
   bench_free(b);
@@ -210,7 +210,8 @@ static void publishers_go_on_while_others_register(void **state) {
     snprintf(versao, sizeof versao, "1.%d.0", i);
     trilha_type_version version = version_of("v", versao, HASHED);
     trilha_error err = {0};
-    assert_int_equal(trilha_registry_apply_versions(c.b->registry, &version, 1, false, T("test"), NULL, &err), TRILHA_OK);
+    assert_int_equal(trilha_registry_apply_versions(c.b->registry, &version, 1, false, T("test"), NULL, &err),
+                     TRILHA_OK);
     assert_int_equal(look_for(c.b, "v", versao, &err), TRILHA_OK);
     trilha_registry_note_revision(c.b->registry, i);
   }

@@ -40,8 +40,9 @@ static void same_content_in_another_spelling_is_no_change(void **state) {
   bench *b = bench_new(SLOW_MS);
   trilha_error err;
   trilha_registry_result result;
-  assert_int_equal(apply_one(b, version_of("t", "1.0.0", "{\"x-redacao\":\"manter\",\"maxProperties\":10}"), false, &result, &err),
-                   TRILHA_OK);
+  assert_int_equal(
+      apply_one(b, version_of("t", "1.0.0", "{\"x-redacao\":\"manter\",\"maxProperties\":10}"), false, &result, &err),
+      TRILHA_OK);
   static const char *const same[] = {"{\"x-redacao\":\"manter\",\"maxProperties\":10}",
                                      "{ \"maxProperties\" : 1e1, \"x-redacao\" : \"m\\u0061nter\" }\n"};
   for (size_t i = 0; i < COUNT(same); i++) {
@@ -58,7 +59,8 @@ static void published_version_is_immutable_and_the_first_difference_is_named(voi
 #define SCHEMA(p) "{\"x-redacao\":\"manter\",\"properties\":{" p "},\"required\":[\"a\",\"b\"]}"
   trilha_error err;
   trilha_registry_result result;
-  assert_int_equal(apply_one(b, version_of("t", "1.0.0", SCHEMA("\"a\":{\"const\":\"secretmarker\"},\"b/~\":{}")), false, &result, &err),
+  assert_int_equal(apply_one(b, version_of("t", "1.0.0", SCHEMA("\"a\":{\"const\":\"secretmarker\"},\"b/~\":{}")),
+                             false, &result, &err),
                    TRILHA_OK);
   static const struct {
     const char *schema, *where;
@@ -70,12 +72,14 @@ static void published_version_is_immutable_and_the_first_difference_is_named(voi
       {SCHEMA("\"a\":{\"const\":\"secretmarker\"},\"b/~\":true"), "at \"/properties/b~1~0\": changed"},
       {"{\"x-redacao\":\"manter\",\"properties\":{\"a\":{\"const\":\"secretmarker\"},\"b/~\":{}},\"required\":[\"a\"]}",
        "at \"/required/1\": removed"},
-      {"{\"x-redacao\":\"manter\",\"properties\":{\"a\":{\"const\":\"secretmarker\"},\"b/~\":{}},\"required\":[\"a\",\"b\",\"c\"]}",
+      {"{\"x-redacao\":\"manter\",\"properties\":{\"a\":{\"const\":\"secretmarker\"},\"b/"
+       "~\":{}},\"required\":[\"a\",\"b\",\"c\"]}",
        "at \"/required/2\": added"},
       {"{\"x-redacao\":\"remover\"}", "at \"/x-redacao\": changed"},
   };
   for (size_t i = 0; i < COUNT(cases); i++) {
-    assert_int_equal(apply_one(b, version_of("t", "1.0.0", cases[i].schema), i % 2 == 0, &result, &err), TRILHA_CONFLICT);
+    assert_int_equal(apply_one(b, version_of("t", "1.0.0", cases[i].schema), i % 2 == 0, &result, &err),
+                     TRILHA_CONFLICT);
     assert_string_equal(err.code, "EVENT_TYPE_VERSION_CONFLICT");
     if (strstr(err.text, cases[i].where) == NULL) fail_msg("%s", err.text);
     assert_null(strstr(err.text, "secretmarker"));
@@ -95,9 +99,11 @@ static void status_goes_both_ways_and_an_absent_one_leaves_it(void **state) {
   trilha_registry_result result;
   trilha_type_version version = version_of("t", "1.0.0", KEPT);
   assert_int_equal(apply_one(b, version, false, &result, &err), TRILHA_OK);
-  assert_int_equal(trilha_registry_deprecate_versions(b->registry, T("t"), T("1.0.0"), true, T("ana"), &err), TRILHA_OK);
+  assert_int_equal(trilha_registry_deprecate_versions(b->registry, T("t"), T("1.0.0"), true, T("ana"), &err),
+                   TRILHA_OK);
   assert_int_equal(look_for(b, "t", "1.0.0", &err), TRILHA_OK);
-  assert_int_equal(trilha_registry_deprecate_versions(b->registry, T("t"), T("1.0.0"), false, T("ana"), &err), TRILHA_OK);
+  assert_int_equal(trilha_registry_deprecate_versions(b->registry, T("t"), T("1.0.0"), false, T("ana"), &err),
+                   TRILHA_OK);
   assert_int_equal(look_for(b, "t", "1.0.0", &err), TRILHA_INVALID);
   /* applying the folder again does not undo what an operator did */
   assert_int_equal(apply_one(b, version, false, &result, &err), TRILHA_OK);
@@ -133,9 +139,11 @@ static void deprecating_a_type_takes_all_its_versions_and_only_those(void **stat
   err = (trilha_error){0};
   assert_int_equal(trilha_registry_deprecate_versions(b->registry, T("t"), every, false, every, &err), TRILHA_OK);
   assert_int_equal(b->memory.apply_calls, 1);
-  assert_int_equal(trilha_registry_deprecate_versions(b->registry, T("x"), every, false, every, &err), TRILHA_NOT_FOUND);
+  assert_int_equal(trilha_registry_deprecate_versions(b->registry, T("x"), every, false, every, &err),
+                   TRILHA_NOT_FOUND);
   err = (trilha_error){0};
-  assert_int_equal(trilha_registry_deprecate_versions(b->registry, T("t"), T("9.0.0"), false, every, &err), TRILHA_NOT_FOUND);
+  assert_int_equal(trilha_registry_deprecate_versions(b->registry, T("t"), T("9.0.0"), false, every, &err),
+                   TRILHA_NOT_FOUND);
   bench_free(b);
 }
 
@@ -146,7 +154,8 @@ static void one_refused_version_keeps_all_out(void **state) {
                                     version_of("t", "1.2.0", KEPT)};
   trilha_registry_result results[3];
   trilha_error err = {0};
-  assert_int_equal(trilha_registry_apply_versions(b->registry, versions, 3, false, T("m"), results, &err), TRILHA_INVALID);
+  assert_int_equal(trilha_registry_apply_versions(b->registry, versions, 3, false, T("m"), results, &err),
+                   TRILHA_INVALID);
   assert_string_equal(err.code, "REDACTION_NO_RULES");
   assert_non_null(strstr(err.text, "t@1.1.0"));
   assert_int_equal(results[0].change, TRILHA_REGISTRY_ADDED);
@@ -183,12 +192,14 @@ static void what_no_version_may_be_is_refused_before_any_write(void **state) {
       {version_of("t", "1.0.0 ", KEPT), "EVENT_TYPE_VERSION_INVALID"},
       {version_of("t", "1000000.1000000.10000", KEPT), "EVENT_TYPE_VERSION_INVALID"}, /* 21 characters */
       {{.tipo = T("t"), .versao = T("1.0.0"), .status = T("active"), .schema = T(KEPT)}, "EVENT_TYPE_STATUS_INVALID"},
-      {{.tipo = T("t"), .versao = T("1.0.0"), .descricao = T("\xff"), .schema = T(KEPT)}, "EVENT_TYPE_DESCRIPTION_INVALID"},
+      {{.tipo = T("t"), .versao = T("1.0.0"), .descricao = T("\xff"), .schema = T(KEPT)},
+       "EVENT_TYPE_DESCRIPTION_INVALID"},
       {version_of("t", "1.0.0", "{"), "JSON_SYNTAX"},
       {version_of("t", "1.0.0", "{\"x-redacao\":\"manter\",\"a\":1,\"a\":1}"), "JSON_DUPLICATE_KEY"},
       {version_of("t", "1.0.0", "{\"x-redacao\":\"manter\",\"description\":\"\\u0000\"}"), "JSON_NUL"},
       {version_of("t", "1.0.0", "{\"x-redacao\":\"manter\",\"type\":7}"), "SCHEMA_INVALID"},
-      {version_of("t", "1.0.0", "{\"x-redacao\":\"manter\",\"$ref\":\"https://elsewhere.example/x\"}"), "SCHEMA_REF_UNRESOLVED"},
+      {version_of("t", "1.0.0", "{\"x-redacao\":\"manter\",\"$ref\":\"https://elsewhere.example/x\"}"),
+       "SCHEMA_REF_UNRESOLVED"},
       {version_of("t", "1.0.0", "{\"x-redacao\":\"keep\"}"), "REDACTION_RULE_UNKNOWN"},
       {version_of("t", "1.0.0", "{}"), "REDACTION_NO_RULES"},
   };
@@ -196,12 +207,14 @@ static void what_no_version_may_be_is_refused_before_any_write(void **state) {
     trilha_registry_result result;
     trilha_error err;
     trilha_status status = apply_one(b, cases[i].version, false, &result, &err);
-    if (status != TRILHA_INVALID || strcmp(err.code, cases[i].code) != 0 || strcmp(result.error.code, cases[i].code) != 0)
+    if (status != TRILHA_INVALID || strcmp(err.code, cases[i].code) != 0 ||
+        strcmp(result.error.code, cases[i].code) != 0)
       fail_msg("case %zu: status %d, %s %s", i, status, err.code, err.text);
     assert_int_equal(result.change, TRILHA_REGISTRY_REFUSED);
   }
   assert_int_equal(b->memory.apply_calls, 0);
-  static const char *const versions[] = {"0.0.0", "1.0.0-alpha.1", "1.0.0+001", "1.0.0-a-b.0+x-y", "99999.99999.99999999"};
+  static const char *const versions[] = {"0.0.0", "1.0.0-alpha.1", "1.0.0+001", "1.0.0-a-b.0+x-y",
+                                         "99999.99999.99999999"};
   for (size_t i = 0; i < COUNT(versions); i++) {
     trilha_error err;
     if (apply_one(b, version_of("t \"\\\xc3\xa9", versions[i], KEPT), false, NULL, &err) != TRILHA_OK)
@@ -221,7 +234,8 @@ static void version_given_twice_must_say_the_same(void **state) {
   assert_int_equal(b->memory.row_count, 1);
   versions[0].versao = versions[1].versao = T("2.0.0");
   versions[1].schema = T(HASHED);
-  assert_int_equal(trilha_registry_apply_versions(b->registry, versions, 2, false, T("m"), results, &err), TRILHA_CONFLICT);
+  assert_int_equal(trilha_registry_apply_versions(b->registry, versions, 2, false, T("m"), results, &err),
+                   TRILHA_CONFLICT);
   assert_int_equal(b->memory.row_count, 1);
   bench_free(b);
 }
@@ -229,13 +243,15 @@ static void version_given_twice_must_say_the_same(void **state) {
 static void reference_reaches_other_versions_registered_before_or_with_it(void **state) {
   (void)state;
   bench *b = bench_new(SLOW_MS);
-#define ADDRESS "{\"type\":\"object\",\"properties\":{\"rua\":{\"type\":\"string\",\"x-redacao\":\"hash\"}},\"required\":[\"rua\"]}"
-#define USES    "{\"properties\":{\"e\":{\"$ref\":\"urn:trilha:endereco:1.0.0\"},\"z\":{\"x-redacao\":\"manter\"}}}"
+#define ADDRESS \
+  "{\"type\":\"object\",\"properties\":{\"rua\":{\"type\":\"string\",\"x-redacao\":\"hash\"}},\"required\":[\"rua\"]}"
+#define USES "{\"properties\":{\"e\":{\"$ref\":\"urn:trilha:endereco:1.0.0\"},\"z\":{\"x-redacao\":\"manter\"}}}"
   trilha_type_version versions[] = {version_of("uso", "1.0.0", USES), version_of("endereco", "1.0.0", ADDRESS)};
   trilha_error err = {0};
   assert_int_equal(apply_one(b, versions[0], false, NULL, &err), TRILHA_INVALID); /* not there yet */
   err = (trilha_error){0};
-  if (trilha_registry_apply_versions(b->registry, versions, 2, false, T("m"), NULL, &err) != TRILHA_OK) fail_msg("%s", err.text);
+  if (trilha_registry_apply_versions(b->registry, versions, 2, false, T("m"), NULL, &err) != TRILHA_OK)
+    fail_msg("%s", err.text);
   const trilha_registry_type *type = NULL;
   assert_int_equal(acquire(b, "uso", "1.0.0", &type, &err), TRILHA_OK);
   assert_true(type->needs_key); /* the rule is in the schema it refers to */
@@ -245,7 +261,9 @@ static void reference_reaches_other_versions_registered_before_or_with_it(void *
 
 /* --- others at the same time ----------------------------------------------------------------------------------- */
 
-static void other_registers_the_same(memory_registry *memory) { memory_registry_put(memory, "t", "1.0.0", "ativo", KEPT); }
+static void other_registers_the_same(memory_registry *memory) {
+  memory_registry_put(memory, "t", "1.0.0", "ativo", KEPT);
+}
 static void other_registers_more(memory_registry *memory) {
   memory_registry_put(memory, "t", "1.0.0", "ativo", "{\"x-redacao\":\"manter\"}");
 }
@@ -259,9 +277,10 @@ static void race_with_another_process_ends_in_one_truth(void **state) {
     void (*other)(memory_registry *);
     trilha_status status;
     trilha_registry_change change;
-  } cases[] = {{other_registers_the_same, TRILHA_OK, TRILHA_REGISTRY_ADDED}, /* the store saw the same text: nothing to tell */
-               {other_spells_it_otherwise, TRILHA_OK, TRILHA_REGISTRY_UNCHANGED},
-               {other_registers_more, TRILHA_CONFLICT, TRILHA_REGISTRY_REFUSED}};
+  } cases[] = {
+      {other_registers_the_same, TRILHA_OK, TRILHA_REGISTRY_ADDED}, /* the store saw the same text: nothing to tell */
+      {other_spells_it_otherwise, TRILHA_OK, TRILHA_REGISTRY_UNCHANGED},
+      {other_registers_more, TRILHA_CONFLICT, TRILHA_REGISTRY_REFUSED}};
   for (size_t i = 0; i < COUNT(cases); i++) {
     bench *b = bench_new(SLOW_MS);
     trilha_registry_result result;

@@ -1,11 +1,13 @@
-/* tests/support: a store in memory for the registry's tests. */
-#include "memory_registry.h"
+/* tests/support/memory_registry: a store in memory for the registry's tests. */
+#include "support/memory_registry.h"
 
 #include <string.h>
 
 #include "base/error.h"
 
-static memory_registry *of(trilha_store *store) { return (memory_registry *)(void *)store; }
+static memory_registry *of(trilha_store *store) {
+  return (memory_registry *)(void *)store;
+}
 
 static trilha_text keep(memory_registry *m, trilha_text text) {
   if (text.data == NULL) return (trilha_text){NULL, 0};
@@ -36,8 +38,8 @@ static trilha_status registry_revision(trilha_store *store, trilha_deadline dead
   return status;
 }
 
-static trilha_status types_list(trilha_store *store, trilha_text tipo, trilha_deadline deadline, trilha_type_visit visit,
-                                void *user, trilha_error *err) {
+static trilha_status types_list(trilha_store *store, trilha_text tipo, trilha_deadline deadline,
+                                trilha_type_visit visit, void *user, trilha_error *err) {
   (void)deadline;
   memory_registry *m = of(store);
   pthread_mutex_lock(&m->lock);
@@ -53,8 +55,8 @@ static void write_row(memory_registry *m, const trilha_type_row *row) {
   trilha_type_row *present = find(m, row->tipo, row->versao);
   if (present == NULL) {
     present = &m->rows[m->row_count++];
-    *present = (trilha_type_row){keep(m, row->tipo), keep(m, row->versao), {NULL, 0}, {NULL, 0}, keep(m, row->schema),
-                                 1781519400000000 + (int64_t)m->row_count};
+    *present = (trilha_type_row){keep(m, row->tipo), keep(m, row->versao), {NULL, 0},
+                                 {NULL, 0},          keep(m, row->schema), 1781519400000000 + (int64_t)m->row_count};
   }
   present->descricao = keep(m, row->descricao);
   present->status = keep(m, row->status);

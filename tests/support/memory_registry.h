@@ -1,5 +1,6 @@
-/* tests/support: a store that holds the registry's rows in memory and nothing else, so that the registry's own behaviour (when it looks, what it writes, how
- * it takes failures) is seen without a database. The adapters are tested in tests/conformance. Thread-safe. */
+/* tests/support/memory_registry: a store that holds the registry's rows in memory and nothing else, so that the
+ * registry's own behaviour (when it looks, what it writes, how it takes failures) is seen without a database. The
+ * adapters are tested in tests/conformance. Thread-safe. */
 #ifndef TRILHA_TESTS_MEMORY_REGISTRY_H
 #define TRILHA_TESTS_MEMORY_REGISTRY_H
 
