@@ -41,6 +41,14 @@ trilha_store *fixture_open(const fixture *f) {
   return store;
 }
 
+trilha_store *fixture_open_unsynced(const fixture *f) {
+  trilha_store_options options = {.url = trilha_text_of(f->url), .unsafe_no_fsync = true};
+  trilha_store *store = NULL;
+  trilha_error err = {0};
+  if (trilha_sqlite_open(&options, &store, &err) != TRILHA_OK) fail_msg("open: %s: %s", err.code, err.text);
+  return store;
+}
+
 void fixture_migrate(const fixture *f) {
   trilha_store *store = NULL;
   trilha_error err = {0};

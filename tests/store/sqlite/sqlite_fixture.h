@@ -34,6 +34,8 @@ int fixture_remove(void **state);
 
 /* Another handle on the same file, as another process would have. */
 trilha_store *fixture_open(const fixture *f);
+/* The same with unsafe_no_fsync, for tests of many commits that are not about the disk. */
+trilha_store *fixture_open_unsynced(const fixture *f);
 trilha_status fixture_try_open(const char *url, bool allow_unmigrated, trilha_store **ret_store, trilha_error *err);
 void fixture_migrate(const fixture *f);
 size_t fixture_count_diagnostics(const fixture *f, const char *name);

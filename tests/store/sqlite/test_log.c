@@ -185,11 +185,13 @@ static void events_after_a_cursor_come_in_order_and_say_how_far_the_log_was_seen
 static void several_types_are_merged_by_sequence_without_repeats(void **state) {
   fixture *f = *state;
   static seen s;
+  trilha_store *writer = fixture_open_unsynced(f);
   for (uint64_t i = 0; i < 3000; i += 3) {
-    fixture_append(f->store, i, 1, "a");
-    fixture_append(f->store, i + 1, 1, "b");
-    fixture_append(f->store, i + 2, 1, "c");
+    fixture_append(writer, i, 1, "a");
+    fixture_append(writer, i + 1, 1, "b");
+    fixture_append(writer, i + 2, 1, "c");
   }
+  writer->op->close(writer);
   const trilha_text types[] = {TRILHA_TEXT("c"), TRILHA_TEXT("nenhum"), TRILHA_TEXT("a"), TRILHA_TEXT("c")};
   assert_int_equal(after(f->store, 0, types, 4, 4000, &s), 3000); /* more than one slice */
   assert_int_equal(s.count, 2000);
