@@ -20,37 +20,43 @@
 #include "base/clock.h"
 #include "base/text.h"
 
-enum { RECORDED_MAX = 4096 };
+enum { NAMES_MAX = 64 };
 
 typedef struct trilha_recorded {
   pthread_mutex_t mutex;
-  size_t count;
+  size_t count; /* names */
   struct {
     char name[64];
-    char message[128];
-  } items[RECORDED_MAX];
+    char message[160]; /* the last one */
+    size_t times;
+  } items[NAMES_MAX];
 } trilha_recorded;
 
 static void record(void *user, const trilha_diagnostic *diagnostic) {
   trilha_recorded *r = user;
   pthread_mutex_lock(&r->mutex);
-  if (r->count < RECORDED_MAX) {
-    snprintf(r->items[r->count].name, sizeof r->items[0].name, "%s", diagnostic->name);
-    snprintf(r->items[r->count].message, sizeof r->items[0].message, "%s", diagnostic->message);
-    r->count++;
+  size_t i = 0;
+  while (i < r->count && strcmp(r->items[i].name, diagnostic->name) != 0) i++;
+  if (i < NAMES_MAX) {
+    if (i == r->count) r->count++;
+    snprintf(r->items[i].name, sizeof r->items[i].name, "%s", diagnostic->name);
+    snprintf(r->items[i].message, sizeof r->items[i].message, "%s", diagnostic->message);
+    r->items[i].times++;
   }
   pthread_mutex_unlock(&r->mutex);
 }
 
 size_t trilha_fixture_diagnostics(const trilha_fixture *f, const char *name, const char **ret_message) {
-  size_t found = 0;
+  size_t times = 0;
   if (ret_message != NULL) *ret_message = "";
-  for (size_t i = 0; i < f->recorded->count; i++)
-    if (strcmp(f->recorded->items[i].name, name) == 0) {
-      found++;
-      if (ret_message != NULL) *ret_message = f->recorded->items[i].message;
-    }
-  return found;
+  pthread_mutex_lock(&f->recorded->mutex);
+  for (size_t i = 0; i < f->recorded->count; i++) {
+    if (strcmp(f->recorded->items[i].name, name) != 0) continue;
+    times = f->recorded->items[i].times;
+    if (ret_message != NULL) *ret_message = f->recorded->items[i].message;
+  }
+  pthread_mutex_unlock(&f->recorded->mutex);
+  return times;
 }
 
 /* --- a database of its own on the test server ---------------------------------------------------------- */

@@ -8,7 +8,7 @@
 typedef struct trilha_fixture {
   char url[512];     /* of the fresh store */
   char folder[128];  /* scratch folder of this test, removed at the end */
-  char keyring[160]; /* "file:…" with one key, k1 */
+  char keyring[256]; /* "file:…" with one key, k1 */
   bool is_postgres;
   trilha *handle; /* opened with keyring and the recording sink */
   struct trilha_recorded *recorded;
