@@ -129,6 +129,8 @@ static bool is_in_branch(const schema_run *run) {
 void trilha_schema_note_name(schema_run *run, const schema_instr *instr, trilha_text name) {
   trilha_schema_scratch *scratch = run->scratch;
   if (run->quiet > 0) return;
+  bool in_branch = is_in_branch(run);
+  run->certain = run->certain || !in_branch;
   run->total++;
   run->steps -= NOTE_STEPS;
   if (scratch->draft_count >= TRILHA_SCHEMA_VIOLATIONS_MAX) return;
@@ -138,7 +140,7 @@ void trilha_schema_note_name(schema_run *run, const schema_instr *instr, trilha_
     return;
   }
   trilha_buffer *out = &scratch->texts;
-  schema_violation_draft draft = {.instr = instr, .in_branch = is_in_branch(run)};
+  schema_violation_draft draft = {.instr = instr, .in_branch = in_branch};
   draft.instance_at = out->size;
   add_instance_pointer(run, out);
   draft.schema_at = out->size;
@@ -197,6 +199,7 @@ trilha_status trilha_schema_report(const trilha_schema *schema, const trilha_jso
   bool no_memory = run.no_memory || scratch->texts.failed == TRILHA_NO_MEMORY;
   if (no_memory || !finish_violations(scratch)) return trilha_error_no_memory(err);
   bool undecided = result == RESULT_UNDECIDED || run.steps < 0 || scratch->texts.failed != TRILHA_OK;
+  undecided = undecided && !run.certain;
   *ret_violations = (trilha_violations){
       .items = scratch->violations,
       .count = scratch->draft_count,
