@@ -276,6 +276,37 @@ static void a_hundred_thousand_names_show_their_one_duplicate(void **state) {
   free(text);
 }
 
+/* Objects around the size where the check changes its way, each name in turn repeated at the end. Names are short, of a
+ * word and longer, and some differ in the middle only. */
+static void every_repeated_name_is_found_in_objects_of_every_size(void **state) {
+  (void)state;
+  static const char *const shapes[] = {"%zu", "name%zu", "abcdefgh%03zuabcdefgh", "x\\u0041%zu"};
+  static const size_t counts[] = {1, 2, 3, 16, 63, 64, 65, 130};
+  char text[8192];
+  for (size_t k = 0; k < sizeof shapes / sizeof shapes[0]; k++) {
+    for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
+      for (size_t repeated = 0; repeated <= counts[c]; repeated++) {
+        size_t n = 0, last = 0;
+        for (size_t i = 0; i <= counts[c]; i++) {
+          last = n;
+          text[n++] = i == 0 ? '{' : ',';
+          char name[64];
+          snprintf(name, sizeof name, shapes[k], i < counts[c] ? i : repeated);
+          n += (size_t)snprintf(text + n, sizeof text - n, "\"%s\":0", name);
+        }
+        text[n++] = '}';
+        trilha_json_fault fault = {0};
+        trilha_status status = check_stored((trilha_text){text, n}, &fault, NULL);
+        /* The last round repeats nothing: its last name is new. */
+        assert_int_equal(status, repeated < counts[c] ? TRILHA_INVALID : TRILHA_OK);
+        if (status == TRILHA_OK) continue;
+        assert_string_equal(fault.code, "JSON_DUPLICATE_KEY");
+        assert_int_equal(fault.offset, last + 1);
+      }
+    }
+  }
+}
+
 static void long_pointers_are_cut_with_an_ellipsis(void **state) {
   (void)state;
   char text[2048], name[401];
@@ -304,6 +335,7 @@ int main(void) {
       cmocka_unit_test(payloads_over_two_mebibytes_once_expanded_are_refused),
       cmocka_unit_test(a_million_names_are_checked_in_linear_time),
       cmocka_unit_test(a_hundred_thousand_names_show_their_one_duplicate),
+      cmocka_unit_test(every_repeated_name_is_found_in_objects_of_every_size),
       cmocka_unit_test(long_pointers_are_cut_with_an_ellipsis),
   };
   return cmocka_run_group_tests_name("json faults", tests, NULL, NULL);
