@@ -46,7 +46,7 @@ SANITIZED = CC=clang CXX=clang++ tools/run-tests $(1) --setup=-Db_sanitize=$(2) 
   --setup=-Dfault_points=true $(foreach flag,$(MESON_FLAGS),--setup=$(flag))
 ADDRESS = address,undefined
 # Suites of rooms in which more than one thread runs.
-THREADED = eventlog registry redaction bus store lib conformance fault e2e
+THREADED = threads eventlog registry redaction bus conformance fault
 # The thread sanitizer of clang 14 cannot place its shadow memory where the kernel randomizes with more bits than it knows.
 STEADY = $$(setarch -R true 2>/dev/null && echo setarch -R)
 

@@ -33,6 +33,7 @@ FROM found f;
 SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
 
 -- name: migration_list
+-- No locks; a handful of rows, read whole.
 SELECT m.name, m.checksum FROM core.trilha_migration m ORDER BY m.name COLLATE "C";
 
 -- name: migration_record

@@ -146,7 +146,7 @@ static void a_held_turn_ends_in_a_timeout_with_nothing_stored(void **state) {
   trilha_event_row row = fixture_row(1, "a");
   trilha_append_result result;
   trilha_error err = {0};
-  assert_int_equal(fixture_append(f->store, &row, 1, 200, &result, &err), TRILHA_TIMEOUT);
+  assert_int_equal(fixture_append(f->store, &row, 1, 2000, &result, &err), TRILHA_TIMEOUT);
   assert_string_equal(err.code, "STORE_BUSY");
   assert_true(err.retriable);
   fixture_run(f->sql, "COMMIT");
