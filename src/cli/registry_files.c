@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "config/yaml.h"
 #include "json/json.h"
 
 static const char *const member_names[] = {"tipo", "versao", "descricao", "status", "schema"};
@@ -120,8 +121,9 @@ static trilha_status take_document(trilha_cli_type_files *files, const char *pat
   return TRILHA_OK;
 }
 
-trilha_status trilha_cli_type_files_take(trilha_cli_type_files *files, const char *path, trilha_text json,
-                                         trilha_error *error) {
+/* `map` is NULL unless the JSON text came from YAML: then faults are told by the place in that. */
+static trilha_status take_json(trilha_cli_type_files *files, const char *path, trilha_text json,
+                               const trilha_yaml_map *map, trilha_error *error) {
   trilha_json_document *document = NULL;
   trilha_json_fault fault = {0};
   trilha_json_limits limits = TRILHA_JSON_LIMITS;
@@ -131,6 +133,11 @@ trilha_status trilha_cli_type_files_take(trilha_cli_type_files *files, const cha
   if (status == TRILHA_OK) status = take_document(files, path, document, &own);
   trilha_json_document_free(document);
   if (status == TRILHA_OK) return TRILHA_OK;
+  if (fault.line > 0 && map != NULL) {
+    trilha_yaml_place place = trilha_yaml_map_find(map, fault.offset);
+    fault.line = place.line;
+    fault.column = place.column;
+  }
   if (fault.line > 0) {
     return trilha_error_set(error, status, own.code, "%s, line %u, column %u: %s", path, fault.line, fault.column,
                             fault.text);
@@ -138,10 +145,28 @@ trilha_status trilha_cli_type_files_take(trilha_cli_type_files *files, const cha
   return trilha_error_set(error, status, own.code, "%s: %s", path, own.text);
 }
 
+static trilha_status take_yaml(trilha_cli_type_files *files, const char *path, trilha_text yaml, trilha_error *error) {
+  TRILHA_BUFFER_SCOPED json;
+  trilha_buffer_init(&json, 0);
+  trilha_yaml_map map = {0};
+  trilha_error own = {0};
+  trilha_status status = trilha_yaml_to_json(yaml, &json, &map, &own);
+  status = status == TRILHA_OK ? take_json(files, path, trilha_buffer_text(&json), &map, error)
+                               : trilha_error_set(error, status, own.code, "%s, %s", path, own.text);
+  trilha_yaml_map_done(&map);
+  return status;
+}
+
+trilha_status trilha_cli_type_files_take(trilha_cli_type_files *files, const char *path, trilha_text json,
+                                         trilha_error *error) {
+  return take_json(files, path, json, NULL, error);
+}
+
 static trilha_status read_one(const char *path, trilha_cli_type_files *files, trilha_error *error) {
   TRILHA_BUFFER_SCOPED text;
   trilha_status status = trilha_cli_read_file(path, TRILHA_CLI_TYPE_FILE_BYTES_MAX, &text, error);
   if (status != TRILHA_OK) return status;
+  if (is_yaml(path)) return take_yaml(files, path, trilha_buffer_text(&text), error);
   return trilha_cli_type_files_take(files, path, trilha_buffer_text(&text), error);
 }
 
