@@ -28,8 +28,8 @@ typedef struct trilha_diagnostic {
   size_t field_count;
 } trilha_diagnostic;
 
-/** Where diagnostics go. emit may be called from any thread, must not call back into Trilha, and must not block for long. A NULL emit
- *  drops everything. */
+/** Where diagnostics go. emit may be called from any thread, must not call back into Trilha, and must not block for
+ * long. A NULL emit drops everything. */
 typedef struct trilha_diagnostics {
   void (*emit)(void *user, const trilha_diagnostic *diagnostic);
   void *user;

@@ -16,8 +16,8 @@ extern "C" {
 #endif
 
 #if defined(__GNUC__)
-#define TRILHA_API __attribute__((visibility("default")))
-#define TRILHA_MUST_USE __attribute__((warn_unused_result))
+#define TRILHA_API          __attribute__((visibility("default")))
+#define TRILHA_MUST_USE     __attribute__((warn_unused_result))
 #define TRILHA_PRINTF(f, a) __attribute__((format(printf, f, a)))
 #else
 #define TRILHA_API
@@ -38,11 +38,11 @@ typedef enum trilha_status {
   TRILHA_DENIED = 8,          /**< the store's or the system's permissions refuse it */
   TRILHA_CORRUPT = 9,         /**< stored data or schema is not what it must be */
   TRILHA_NO_MEMORY = 10,
-  TRILHA_IO = 11,         /**< a file or stream failed */
-  TRILHA_TIMEOUT = 12,    /**< the caller's deadline passed */
-  TRILHA_CANCELLED = 13,  /**< the caller or its callback asked to stop */
+  TRILHA_IO = 11,          /**< a file or stream failed */
+  TRILHA_TIMEOUT = 12,     /**< the caller's deadline passed */
+  TRILHA_CANCELLED = 13,   /**< the caller or its callback asked to stop */
   TRILHA_UNSUPPORTED = 14, /**< this build, store or version cannot do it */
-  TRILHA_INTERNAL = 15    /**< a fault of Trilha itself; please report it */
+  TRILHA_INTERNAL = 15     /**< a fault of Trilha itself; please report it */
 } trilha_status;
 
 enum {
@@ -53,11 +53,11 @@ enum {
 /** One error. Zero-initialise it (`trilha_error error = {0};`) before the first call that may fill it. */
 typedef struct trilha_error {
   trilha_status status;
-  bool retriable;                    /**< the same call may succeed later, unchanged */
-  int os_errno;                      /**< errno of the cause, or 0 */
-  char sqlstate[6];                  /**< SQLSTATE of the cause, or "" */
-  char code[TRILHA_ERROR_CODE_MAX];  /**< stable upper-case code, e.g. EVENT_TYPE_NOT_FOUND */
-  char text[TRILHA_ERROR_TEXT_MAX];  /**< for people: the cause, then what was being done; no payload values */
+  bool retriable;                   /**< the same call may succeed later, unchanged */
+  int os_errno;                     /**< errno of the cause, or 0 */
+  char sqlstate[6];                 /**< SQLSTATE of the cause, or "" */
+  char code[TRILHA_ERROR_CODE_MAX]; /**< stable upper-case code, e.g. EVENT_TYPE_NOT_FOUND */
+  char text[TRILHA_ERROR_TEXT_MAX]; /**< for people: the cause, then what was being done; no payload values */
 } trilha_error;
 
 /** The lower-case English name of a status ("ok", "invalid", …); "?" for a number that is none. Thread-safe. */

@@ -1,11 +1,13 @@
 /* trilha/trilha.h: the library's front door.
  *
- * A `trilha` handle is an open store with its registry, redaction keys and publish queue. All functions may be called from any number of threads
- * on one handle at once, except trilha_close(), which must be the last. Do not use a handle in a child after fork() (refused with
- * HANDLE_FORKED). Texts given are borrowed for the call; objects returned through `ret_` are the caller's and freed by the function named beside them.
- * `ret_` arguments are written only on success unless said otherwise.
+ * A `trilha` handle is an open store with its registry, redaction keys and publish queue. All functions may be called
+ * from any number of threads on one handle at once, except trilha_close(), which must be the last. Do not use a handle
+ * in a child after fork() (refused with HANDLE_FORKED). Texts given are borrowed for the call; objects returned through
+ * `ret_` are the caller's and freed by the function named beside them. `ret_` arguments are written only on success
+ * unless said otherwise.
  *
- * Sources: specification 000 (event bus), sections 1 to 4. Contract words (tipo, origem, correlacao_id…) are the specification's.
+ * Sources: specification 000 (event bus), sections 1 to 4. Contract words (tipo, origem, correlacao_id…) are the
+ * specification's.
  */
 #ifndef TRILHA_TRILHA_H
 #define TRILHA_TRILHA_H
@@ -25,19 +27,20 @@ typedef struct trilha trilha;
 
 /** How to open. Zero-initialise, then set what you need; zero and NULL mean the documented default. */
 typedef struct trilha_options {
-  const char *store_url;         /**< "sqlite:PATH" or "postgresql://…"; NULL: "sqlite:trilha.db" */
-  const char *keyring;           /**< where redaction keys live: "file:PATH" (mode 0600), "env:NAME", "credential:NAME" (systemd); NULL: none, and
-                                      types with a `hash` rule cannot be published */
-  bool create;                   /**< migrate the store when it is empty (never upgrades an existing one) */
-  unsigned registry_refresh_ms;  /**< how stale the view of the registry may be; default 1000 */
-  unsigned lock_timeout_ms;      /**< how long a publish waits for the log's lock; default 30000 */
-  unsigned batch_max;            /**< most events of one group commit; default 1000 */
-  bool unsafe_no_fsync;          /**< acknowledge before data is on disk; for tests and throw-away data only */
+  const char *store_url; /**< "sqlite:PATH" or "postgresql://…"; NULL: "sqlite:trilha.db" */
+  const char *keyring; /**< where redaction keys live: "file:PATH" (mode 0600), "env:NAME", "credential:NAME" (systemd);
+                          NULL: none, and types with a `hash` rule cannot be published */
+  bool create;         /**< migrate the store when it is empty (never upgrades an existing one) */
+  unsigned registry_refresh_ms; /**< how stale the view of the registry may be; default 1000 */
+  unsigned lock_timeout_ms;     /**< how long a publish waits for the log's lock; default 30000 */
+  unsigned batch_max;           /**< most events of one group commit; default 1000 */
+  bool unsafe_no_fsync;         /**< acknowledge before data is on disk; for tests and throw-away data only */
   trilha_diagnostics diagnostics;
 } trilha_options;
 
-/** Opens a store. NOT_FOUND (code STORE_NOT_INITIALIZED): no Trilha schema there and `create` is false; UNSUPPORTED (STORE_NEWER): a newer
- *  Trilha migrated it; UNAVAILABLE: cannot be reached; USAGE: bad URL. The error never shows a password. */
+/** Opens a store. NOT_FOUND (code STORE_NOT_INITIALIZED): no Trilha schema there and `create` is false; UNSUPPORTED
+ * (STORE_NEWER): a newer Trilha migrated it; UNAVAILABLE: cannot be reached; USAGE: bad URL. The error never shows a
+ * password. */
 TRILHA_API trilha_status trilha_open(const trilha_options *options, trilha **ret_handle,
                                      trilha_error *error) TRILHA_MUST_USE;
 /** Waits for calls under way on other threads' batches, then frees everything. NULL is allowed. */
@@ -48,28 +51,28 @@ TRILHA_API void trilha_close(trilha *handle);
 /** Whether a payload is the one published or what redaction left of it (design: privacy). */
 typedef enum trilha_payload_state { TRILHA_PAYLOAD_COMPLETO = 0, TRILHA_PAYLOAD_REDIGIDO = 1 } trilha_payload_state;
 
-/** An event as read or published (EventoConsultado, specification 000 section 3.2). All texts are terminated UTF-8, live as long as the object
- *  they came in, and are NULL where absent. */
+/** An event as read or published (EventoConsultado, specification 000 section 3.2). All texts are terminated UTF-8,
+ * live as long as the object they came in, and are NULL where absent. */
 typedef struct trilha_event {
-  int64_t sequence_number;     /**< from 1; the canonical order */
-  const char *event_id;        /**< lower-case 8-4-4-4-12 */
+  int64_t sequence_number; /**< from 1; the canonical order */
+  const char *event_id;    /**< lower-case 8-4-4-4-12 */
   const char *tipo;
   const char *versao_schema;
-  const char *timestamp;       /**< RFC 3339, UTC, 1/100 s */
+  const char *timestamp; /**< RFC 3339, UTC, 1/100 s */
   const char *origem;
-  const char *correlacao_id;   /**< may be NULL when read */
-  const char *payload;         /**< JSON text */
-  size_t payload_size;         /**< bytes */
+  const char *correlacao_id; /**< may be NULL when read */
+  const char *payload;       /**< JSON text */
+  size_t payload_size;       /**< bytes */
   trilha_payload_state payload_estado;
-  const char *criado_em;       /**< RFC 3339, UTC, 1/100 s */
+  const char *criado_em; /**< RFC 3339, UTC, 1/100 s */
   /* Trilha's own, NULL or 0 where not given at publish */
   const char *tenant_id, *company_id, *aggregate_type, *aggregate_key;
   int64_t aggregate_sequence;
   const char *causation_id, *traceparent, *tracestate;
 } trilha_event;
 
-/** Appends the event as one JSON object with the specification's names (sequence_number as a string) to a new terminated string: the caller's,
- *  freed with trilha_free(). */
+/** Appends the event as one JSON object with the specification's names (sequence_number as a string) to a new
+ * terminated string: the caller's, freed with trilha_free(). */
 TRILHA_API trilha_status trilha_event_to_json(const trilha_event *event, char **ret_json, size_t *ret_size,
                                               trilha_error *error) TRILHA_MUST_USE;
 TRILHA_API void trilha_free(void *memory);
@@ -84,9 +87,9 @@ typedef struct trilha_publication {
   trilha_text timestamp;     /**< optional ISO-8601 with Z or offset; default: now */
   trilha_text correlacao_id; /**< optional UUID; default: event_id */
   trilha_text tenant_id, company_id, aggregate_type, aggregate_key; /**< optional, at most 255 characters each */
-  int64_t aggregate_sequence; /**< optional, from 1; 0: none */
-  trilha_text causation_id;   /**< optional UUID */
-  trilha_text traceparent, tracestate; /**< optional, W3C Trace Context */
+  int64_t aggregate_sequence;                                       /**< optional, from 1; 0: none */
+  trilha_text causation_id;                                         /**< optional UUID */
+  trilha_text traceparent, tracestate;                              /**< optional, W3C Trace Context */
 } trilha_publication;
 
 /** One reason why a payload was refused. Never carries a value of the payload. */
@@ -99,7 +102,7 @@ typedef struct trilha_payload_error {
 
 /** Whether a repeated id came with the same content as the stored one (ruling R21). */
 typedef enum trilha_content {
-  TRILHA_CONTENT_NEW = 0,       /**< stored by this call */
+  TRILHA_CONTENT_NEW = 0, /**< stored by this call */
   TRILHA_CONTENT_SAME = 1,
   TRILHA_CONTENT_DIFFERENT = 2, /**< the stored record came back; it is not what you sent */
   TRILHA_CONTENT_UNKNOWN = 3    /**< cannot tell: the key that signed the stored row is gone, or raw SQL wrote it */
@@ -108,22 +111,24 @@ typedef enum trilha_content {
 /** What became of one publication. Release with trilha_publish_result_done(). */
 typedef struct trilha_publish_result {
   trilha_status status;
-  trilha_error error;         /**< set when status is not OK */
-  const trilha_event *event;  /**< on OK: the stored record, payload complete; of a duplicate: as stored, redacted */
-  bool duplicate;             /**< the event_id was there already; nothing was delivered again */
+  trilha_error error;        /**< set when status is not OK */
+  const trilha_event *event; /**< on OK: the stored record, payload complete; of a duplicate: as stored, redacted */
+  bool duplicate;            /**< the event_id was there already; nothing was delivered again */
   trilha_content content;
   const trilha_payload_error *payload_errors; /**< on INVALID because of the payload: every error, in order */
   size_t payload_error_count;
-  void *memory;               /**< owns the above */
+  void *memory; /**< owns the above */
 } trilha_publish_result;
 
-/** Publishes one event: the nine steps of section 3.3 in their order. When it returns OK the event is on disk. Concurrent calls share transactions.
- *  ret_result is filled whatever the outcome (status, error and payload_errors on failure). Errors: INVALID (format, type, payload), LIMIT, UNAVAILABLE
- *  (nothing stored), OUTCOME_UNKNOWN (repeat with the same event_id to find out), TIMEOUT. */
+/** Publishes one event: the nine steps of section 3.3 in their order. When it returns OK the event is on disk.
+ * Concurrent calls share transactions. ret_result is filled whatever the outcome (status, error and payload_errors on
+ * failure). Errors: INVALID (format, type, payload), LIMIT, UNAVAILABLE (nothing stored), OUTCOME_UNKNOWN (repeat with
+ * the same event_id to find out), TIMEOUT. */
 TRILHA_API trilha_status trilha_publish(trilha *handle, const trilha_publication *publication,
                                         trilha_publish_result *ret_result, trilha_error *error) TRILHA_MUST_USE;
-/** Publishes many in their order, each on its own merits: a refused one does not stop the rest. Returns OK when every one is OK, else the first failure.
- *  ret_results has `count` places, all filled whatever the outcome. Not one transaction: batches of at most options.batch_max. */
+/** Publishes many in their order, each on its own merits: a refused one does not stop the rest. Returns OK when every
+ * one is OK, else the first failure. ret_results has `count` places, all filled whatever the outcome. Not one
+ * transaction: batches of at most options.batch_max. */
 TRILHA_API trilha_status trilha_publish_many(trilha *handle, const trilha_publication *publications, size_t count,
                                              trilha_publish_result *ret_results, trilha_error *error) TRILHA_MUST_USE;
 TRILHA_API void trilha_publish_result_done(trilha_publish_result *result);
@@ -135,8 +140,8 @@ typedef struct trilha_events_filter {
   trilha_text tipo, origem, correlacao_id;
   trilha_text timestamp_inicio, timestamp_fim; /**< ISO-8601 with Z or offset, full precision */
   int64_t sequence_inicio, sequence_fim;       /**< from 1; 0: open */
-  int64_t limite;       /**< 0: 100; above 500: lowered to 500 */
-  int64_t deslocamento; /**< rows to skip */
+  int64_t limite;                              /**< 0: 100; above 500: lowered to 500 */
+  int64_t deslocamento;                        /**< rows to skip */
 } trilha_events_filter;
 
 typedef struct trilha_events_page {
@@ -158,24 +163,26 @@ TRILHA_API trilha_status trilha_event_get(trilha *handle, trilha_text event_id, 
                                           trilha_error *error) TRILHA_MUST_USE;
 TRILHA_API void trilha_event_free(trilha_event *event);
 
-/** The specified replay (section 4.4): all events after a sequence, of the given types (count 0: all), gathered in pages of 1,000, at most 100 pages. */
+/** The specified replay (section 4.4): all events after a sequence, of the given types (count 0: all), gathered in
+ * pages of 1,000, at most 100 pages. */
 typedef struct trilha_replayed {
   const trilha_event *events;
   size_t count;
-  bool ceiling_reached;   /**< more may exist: continue from `cursor` */
-  int64_t cursor;         /**< the last sequence gathered, or the one asked for */
+  bool ceiling_reached; /**< more may exist: continue from `cursor` */
+  int64_t cursor;       /**< the last sequence gathered, or the one asked for */
   void *memory;
 } trilha_replayed;
 TRILHA_API trilha_status trilha_replay(trilha *handle, int64_t after, const trilha_text *types, size_t type_count,
                                        trilha_replayed **ret_replayed, trilha_error *error) TRILHA_MUST_USE;
 TRILHA_API void trilha_replayed_free(trilha_replayed *replayed);
 
-/** Called for each event, in order; borrowed for the call. Anything but OK stops the replay and is returned. The callback may call Trilha. */
+/** Called for each event, in order; borrowed for the call. Anything but OK stops the replay and is returned. The
+ * callback may call Trilha. */
 typedef trilha_status (*trilha_event_handler)(void *user, const trilha_event *event, trilha_error *error);
 
 /** Streaming replay: no ceiling, constant memory, short reads (no snapshot is held while the handler runs). */
 typedef struct trilha_stream_options {
-  int64_t after;             /**< sequence to start after; 0: the beginning */
+  int64_t after; /**< sequence to start after; 0: the beginning */
   const trilha_text *types;
   size_t type_count;         /**< 0: all types */
   bool follow;               /**< true: never ends by itself, waits for new events (tail) */
@@ -183,7 +190,8 @@ typedef struct trilha_stream_options {
   unsigned wait_ms;          /**< longest wait between looks at `stop` while following; default 250 */
   int64_t until;             /**< last sequence to deliver; 0: none */
 } trilha_stream_options;
-/** *ret_cursor (may be NULL) is the sequence up to which everything was delivered or is of another type; set on failure too. */
+/** *ret_cursor (may be NULL) is the sequence up to which everything was delivered or is of another type; set on failure
+ * too. */
 TRILHA_API trilha_status trilha_replay_stream(trilha *handle, const trilha_stream_options *options,
                                               trilha_event_handler handler, void *user, int64_t *ret_cursor,
                                               trilha_error *error) TRILHA_MUST_USE;
@@ -214,20 +222,24 @@ typedef enum trilha_registry_change {
 
 typedef struct trilha_registry_result {
   trilha_registry_change change;
-  trilha_error error; /**< why it was refused: schema errors, or CONFLICT with the first difference of a published version */
+  trilha_error
+      error; /**< why it was refused: schema errors, or CONFLICT with the first difference of a published version */
 } trilha_registry_result;
 
-/** Registers versions, all or none. A published version is immutable: the same content is a no-op, other content is refused. dry_run: only says what would
- *  happen. ret_results (may be NULL) has `count` places and is filled whatever the outcome. `user` names who did it in the audit trail. */
+/** Registers versions, all or none. A published version is immutable: the same content is a no-op, other content is
+ * refused. dry_run: only says what would happen. ret_results (may be NULL) has `count` places and is filled whatever
+ * the outcome. `user` names who did it in the audit trail. */
 TRILHA_API trilha_status trilha_registry_apply(trilha *handle, const trilha_type_version *versions, size_t count,
                                                bool dry_run, trilha_text user, trilha_registry_result *ret_results,
                                                trilha_error *error) TRILHA_MUST_USE;
-/** Marks a version (or, with versao absent, every version of the type) deprecated: it is no longer published, still read and replayed. */
+/** Marks a version (or, with versao absent, every version of the type) deprecated: it is no longer published, still
+ * read and replayed. */
 TRILHA_API trilha_status trilha_registry_deprecate(trilha *handle, trilha_text tipo, trilha_text versao, bool dry_run,
                                                    trilha_text user, trilha_error *error) TRILHA_MUST_USE;
 
 typedef struct trilha_registered_type {
-  const char *tipo, *versao, *descricao, *status, *schema, *criado_em; /**< schema: JSON text, NULL for a version without one */
+  const char *tipo, *versao, *descricao, *status, *schema,
+      *criado_em; /**< schema: JSON text, NULL for a version without one */
 } trilha_registered_type;
 typedef struct trilha_registered_types {
   const trilha_registered_type *items; /**< by type, then by registration */
@@ -246,7 +258,8 @@ typedef void (*trilha_migration_report)(void *user, const char *name, const char
 /** Creates or upgrades the schema of the store, under a lock, each migration once (`trilha init`). */
 TRILHA_API trilha_status trilha_migrate(const trilha_options *options, bool dry_run, trilha_migration_report report,
                                         void *user, trilha_error *error) TRILHA_MUST_USE;
-/** The SQL that trilha_migrate() would run, for "sqlite" or "postgresql", with roles and grants: the caller's, freed with trilha_free(). */
+/** The SQL that trilha_migrate() would run, for "sqlite" or "postgresql", with roles and grants: the caller's, freed
+ * with trilha_free(). */
 TRILHA_API trilha_status trilha_migrations_sql(const char *kind, char **ret_sql, trilha_error *error) TRILHA_MUST_USE;
 
 #ifdef __cplusplus

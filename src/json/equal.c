@@ -155,8 +155,7 @@ bool trilha_json_equal(const trilha_json_value *a, const trilha_json_value *b) {
 /* --- hashes --------------------------------------------------------------------------------------------- */
 
 static uint64_t mix(uint64_t a, uint64_t b) {
-  trilha_json_wide product =
-      (trilha_json_wide)(a ^ UINT64_C(0x9E3779B97F4A7C15)) * (b ^ UINT64_C(0xD6E8FEB86659FD93));
+  trilha_json_wide product = (trilha_json_wide)(a ^ UINT64_C(0x9E3779B97F4A7C15)) * (b ^ UINT64_C(0xD6E8FEB86659FD93));
   return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 

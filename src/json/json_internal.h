@@ -128,7 +128,8 @@ static inline uint16_t trilha_json_key_lookup(const trilha_json_keys *keys, uint
 
 /* --- numbers -------------------------------------------------------------------------------------------- */
 
-/* Digits after the point when the number is written without an exponent; those that its spelling shows are kept, zeros or not. */
+/* Digits after the point when the number is written without an exponent; those that its spelling shows are kept, zeros
+ * or not. */
 uint64_t trilha_number_fraction_size(trilha_text a);
 
 #endif

@@ -1,5 +1,6 @@
-/* schema/format: the formats of JSON Schema 2020-12 (validation 7.3). Room: schema, inside. Thread-safe. Texts are valid UTF-8.
- * Nothing is allocated, except a label inside libidn2 (idn-hostname, idn-email, A-labels) and the parse of a regex. */
+/* schema/format: the formats of JSON Schema 2020-12 (validation 7.3). Room: schema, inside. Thread-safe. Texts are
+ * valid UTF-8. Nothing is allocated, except a label inside libidn2 (idn-hostname, idn-email, A-labels) and the parse of
+ * a regex. */
 #ifndef TRILHA_SCHEMA_FORMAT_H
 #define TRILHA_SCHEMA_FORMAT_H
 

@@ -37,7 +37,7 @@ typedef struct dfa_builder {
   size_t state_count, state_capacity;
   uint32_t *mark; /* round in which a place was last seen */
   uint32_t round;
-  uint64_t *bits;          /* one a place, all clear between calls: sorts places by putting them in and taking them out */
+  uint64_t *bits; /* one a place, all clear between calls: sorts places by putting them in and taking them out */
   uint16_t *stack, *found; /* nfa->count each */
   size_t found_count;
   uint16_t *targets; /* of one state's moves, class by class */
@@ -346,8 +346,9 @@ static void process_state(dfa_builder *b, size_t state) {
 
 /* --- the finished table ------------------------------------------------------------------------------ */
 
-#define DEAD_PASSES 4 /* states are numbered outwards from the start, so that one pass from the last finds nearly all \
-                       */
+#define DEAD_PASSES                                                                                 \
+  4 /* states are numbered outwards from the start, so that one pass from the last finds nearly all \
+     */
 
 /* A state from which no match can be reached is as good as dead, and ends the scan early. */
 static void bury_dead(dfa_builder *b) {

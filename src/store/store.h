@@ -1,7 +1,8 @@
 /* store: what the domain needs of a database, and nothing about which one. Room: store (ports). Corridor header.
  *
- * An adapter (store/postgres, store/sqlite) gives one trilha_store. All functions may be called from any thread; the adapter
- * serialises writers and pools readers. Nothing here retries: the domain decides. Every call takes a deadline on the monotonic clock.
+ * An adapter (store/postgres, store/sqlite) gives one trilha_store. All functions may be called from any thread; the
+ * adapter serialises writers and pools readers. Nothing here retries: the domain decides. Every call takes a deadline
+ * on the monotonic clock.
  *
  * Both adapters give the same answers: tests/conformance runs one suite over both.
  */
@@ -28,7 +29,7 @@ typedef struct trilha_event_row {
   trilha_text origem;
   bool has_correlacao_id;
   unsigned char correlacao_id[16];
-  trilha_text payload; /* JSON text: to append, the redacted one; read back, as the store spells it */
+  trilha_text payload;  /* JSON text: to append, the redacted one; read back, as the store spells it */
   int64_t criado_em_us; /* read back only */
   /* ruling R22, all optional */
   trilha_text tenant_id, company_id, aggregate_type, aggregate_key;
@@ -42,8 +43,8 @@ typedef struct trilha_event_row {
 } trilha_event_row;
 
 typedef struct trilha_append_result {
-  bool stored;           /* true: this call inserted it; false: a row with that event_id was there */
-  trilha_event_row row;  /* the row as it stands in the log, texts in the arena given */
+  bool stored;          /* true: this call inserted it; false: a row with that event_id was there */
+  trilha_event_row row; /* the row as it stands in the log, texts in the arena given */
 } trilha_append_result;
 
 typedef struct trilha_event_filter { /* all combined with AND; ranges inclusive at both ends (ruling R7) */
@@ -63,8 +64,8 @@ typedef trilha_status (*trilha_event_visit)(void *user, const trilha_event_row *
 
 typedef struct trilha_type_row {
   trilha_text tipo, versao, descricao;
-  trilha_text status;  /* "ativo" or "deprecated" */
-  trilha_text schema;  /* JSON text exactly as registered; absent: a version without schema */
+  trilha_text status; /* "ativo" or "deprecated" */
+  trilha_text schema; /* JSON text exactly as registered; absent: a version without schema */
   int64_t criado_em_us;
 } trilha_type_row;
 typedef trilha_status (*trilha_type_visit)(void *user, const trilha_type_row *row, trilha_error *err);
@@ -76,7 +77,7 @@ typedef struct trilha_audit_row { /* spec 001: who did what; ruling R28 */
   trilha_text change_type; /* Created, Updated, Deleted, Accessed */
   trilha_text action;      /* {module}.{aggregate}.{past-verb}; absent: NULL */
   trilha_text user;
-  trilha_text metadata;    /* a JSON object as text */
+  trilha_text metadata; /* a JSON object as text */
 } trilha_audit_row;
 
 /* --- the port ----------------------------------------------------------------------------------------- */
@@ -84,11 +85,12 @@ typedef struct trilha_audit_row { /* spec 001: who did what; ruling R28 */
 typedef struct trilha_store_operations {
   void (*close)(trilha_store *store);
 
-  /* Appends rows in their order in one transaction under the log's lock (architecture.md, invariants 2 and 3): lock as its own
-   * statement, look-up of the ids in a new one, INSERT of the absent ones, commit, all on disk when it returns OK. An id twice in one
-   * batch: the first is stored, the later ones are duplicates of it. results[n] is filled only on OK; texts are in `arena`.
-   * registry_revision is read in the same transaction. Errors: INVALID/CORRUPT (the database refused a row: the caller halves the batch),
-   * UNAVAILABLE (nothing stored), OUTCOME_UNKNOWN, TIMEOUT (nothing stored). */
+  /* Appends rows in their order in one transaction under the log's lock (architecture.md, invariants 2 and 3): lock as
+   * its own statement, look-up of the ids in a new one, INSERT of the absent ones, commit, all on disk when it returns
+   * OK. An id twice in one batch: the first is stored, the later ones are duplicates of it. results[n] is filled only
+   * on OK; texts are in `arena`. registry_revision is read in the same transaction. Errors: INVALID/CORRUPT (the
+   * database refused a row: the caller halves the batch), UNAVAILABLE (nothing stored), OUTCOME_UNKNOWN, TIMEOUT
+   * (nothing stored). */
   trilha_status (*append)(trilha_store *store, const trilha_event_row *rows, size_t count, trilha_deadline deadline,
                           trilha_arena *arena, trilha_append_result *results, int64_t *ret_registry_revision,
                           trilha_error *err);
@@ -100,16 +102,17 @@ typedef struct trilha_store_operations {
   trilha_status (*events_query)(trilha_store *store, const trilha_event_filter *filter, int64_t limit, int64_t offset,
                                 trilha_deadline deadline, trilha_event_visit visit, void *user, int64_t *ret_total,
                                 trilha_error *err);
-  /* Up to `limit` rows with sequence_number > after, of the given types (count 0: all), ascending. The caller pages: no snapshot outlives
-   * a page. *ret_scanned_to is the sequence up to which the log holds no further row of those types (>= after). */
+  /* Up to `limit` rows with sequence_number > after, of the given types (count 0: all), ascending. The caller pages: no
+   * snapshot outlives a page. *ret_scanned_to is the sequence up to which the log holds no further row of those types
+   * (>= after). */
   trilha_status (*events_after)(trilha_store *store, int64_t after, const trilha_text *types, size_t type_count,
                                 int64_t limit, trilha_deadline deadline, trilha_event_visit visit, void *user,
                                 int64_t *ret_scanned_to, trilha_error *err);
   /* Largest committed sequence, 0 for an empty log (ruling R9), and the id that carries it. */
   trilha_status (*last_event)(trilha_store *store, trilha_deadline deadline, int64_t *ret_sequence,
                               unsigned char ret_event_id[16], bool *ret_any, trilha_error *err);
-  /* Blocks until an event beyond `after` may exist, the deadline passes (TIMEOUT, err untouched) or `wake` was called. A hint: spurious returns
-   * are allowed; the declared worst latency is the adapter's scan interval. */
+  /* Blocks until an event beyond `after` may exist, the deadline passes (TIMEOUT, err untouched) or `wake` was called.
+   * A hint: spurious returns are allowed; the declared worst latency is the adapter's scan interval. */
   trilha_status (*wait)(trilha_store *store, int64_t after, trilha_deadline deadline, trilha_error *err);
 
   trilha_status (*registry_revision)(trilha_store *store, trilha_deadline deadline, int64_t *ret_revision,
@@ -117,8 +120,8 @@ typedef struct trilha_store_operations {
   /* All versions, ordered by type then by insertion; tipo absent: all types. */
   trilha_status (*types_list)(trilha_store *store, trilha_text tipo, trilha_deadline deadline, trilha_type_visit visit,
                               void *user, trilha_error *err);
-  /* One transaction: inserts the absent versions, updates descricao and status of present ones (never the schema), raises the registry
-   * revision and writes the audit rows. CONFLICT when a present version has another schema text. */
+  /* One transaction: inserts the absent versions, updates descricao and status of present ones (never the schema),
+   * raises the registry revision and writes the audit rows. CONFLICT when a present version has another schema text. */
   trilha_status (*types_apply)(trilha_store *store, const trilha_type_row *rows, size_t count,
                                const trilha_audit_row *audit, size_t audit_count, trilha_deadline deadline,
                                trilha_error *err);
@@ -126,8 +129,9 @@ typedef struct trilha_store_operations {
                                 trilha_error *err);
 
   /* Migrations. */
-  trilha_status (*migrate)(trilha_store *store, bool dry_run, void (*report)(void *user, const char *name, const char *what),
-                           void *user, trilha_error *err);
+  trilha_status (*migrate)(trilha_store *store, bool dry_run,
+                           void (*report)(void *user, const char *name, const char *what), void *user,
+                           trilha_error *err);
   /* "sqlite", "postgresql", and a URL without secrets for messages. */
   const char *(*kind)(const trilha_store *store);
   const char *(*display_url)(const trilha_store *store);
@@ -138,13 +142,13 @@ struct trilha_store { /* first member of an adapter's own struct */
 };
 
 typedef struct trilha_store_options {
-  trilha_text url;               /* borrowed during open */
-  int64_t lock_timeout_ms;       /* how long a writer waits for its turn; 0: 30,000 */
-  int64_t connect_timeout_ms;    /* 0: 10,000 */
-  int64_t scan_interval_ms;      /* longest sleep of wait(); 0: 1,000 on PostgreSQL, 50 on SQLite */
-  unsigned readers_max;          /* read connections kept; 0: 4 */
-  bool allow_unmigrated;         /* for migrate(): do not refuse a store without or with an older schema */
-  bool unsafe_no_fsync;          /* SQLite synchronous=OFF, PostgreSQL synchronous_commit=off; named unsafe, shown in health */
+  trilha_text url;            /* borrowed during open */
+  int64_t lock_timeout_ms;    /* how long a writer waits for its turn; 0: 30,000 */
+  int64_t connect_timeout_ms; /* 0: 10,000 */
+  int64_t scan_interval_ms;   /* longest sleep of wait(); 0: 1,000 on PostgreSQL, 50 on SQLite */
+  unsigned readers_max;       /* read connections kept; 0: 4 */
+  bool allow_unmigrated;      /* for migrate(): do not refuse a store without or with an older schema */
+  bool unsafe_no_fsync; /* SQLite synchronous=OFF, PostgreSQL synchronous_commit=off; named unsafe, shown in health */
   trilha_diagnostics diagnostics;
 } trilha_store_options;
 
