@@ -1,5 +1,6 @@
 /* bus/columns: steps 2 and 3, defaults and formats (rulings R2, R3, R4). */
 #include "base/error.h"
+#include "base/semver.h"
 #include "base/uuid.h"
 #include "bus/bus_internal.h"
 
@@ -36,39 +37,6 @@ static trilha_status uuid(trilha_text text, const char *name, bool *ret_has, uns
     return bad(err, "UUID_INVALID", name, "a UUID such as a1b2c3d4-e5f6-7890-abcd-ef1234567890");
   *ret_has = true;
   return TRILHA_OK;
-}
-
-static bool is_number(trilha_text text, size_t *at) {
-  size_t from = *at;
-  while (*at < text.size && text.data[*at] >= '0' && text.data[*at] <= '9') (*at)++;
-  return *at > from && (*at == from + 1 || text.data[from] != '0');
-}
-
-/* MAJOR.MINOR.PATCH with optional -pre.release and +build identifiers, as semver.org 2.0.0 has it, as far as characters
- * go. */
-static bool is_semver(trilha_text text) {
-  size_t at = 0;
-  for (int part = 0; part < 3; part++) {
-    if (part > 0 && (at >= text.size || text.data[at++] != '.')) return false;
-    if (!is_number(text, &at)) return false;
-  }
-  if (at == text.size) return true;
-  if (text.data[at] != '-' && text.data[at] != '+') return false;
-  char before = '.';
-  bool build = text.data[at] == '+';
-  for (at++; at < text.size; before = text.data[at++]) {
-    char c = text.data[at];
-    bool identifier = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
-    if (identifier) continue;
-    if (before == '.' || (c != '.' && (c != '+' || build))) return false;
-    if (c == '+') build = true;
-    if (c == '+' || c == '.') {
-      if (at + 1 == text.size) return false;
-      before = '.';
-      if (text.data[at + 1] == '.' || text.data[at + 1] == '+') return false;
-    }
-  }
-  return before != '.';
 }
 
 static bool is_hex(const char *p, size_t n, bool *ret_zero) {
@@ -143,7 +111,7 @@ trilha_status trilha_prepare_columns(const trilha_publication *p, trilha_text ve
   if (s == TRILHA_OK) s = obligatory(p->tipo, "tipo", TRILHA_TIPO_CHARS_MAX, &row->tipo, err);
   if (s == TRILHA_OK) s = obligatory(p->origem, "origem", TRILHA_ORIGEM_CHARS_MAX, &row->origem, err);
   if (s == TRILHA_OK) s = obligatory(versao, "versao_schema", TRILHA_VERSAO_CHARS_MAX, &row->versao_schema, err);
-  if (s == TRILHA_OK && !is_semver(versao))
+  if (s == TRILHA_OK && !trilha_semver_is_valid(versao))
     s = bad(err, "VERSION_INVALID", "versao_schema", "a semantic version such as 1.0.0");
   if (s == TRILHA_OK) s = aggregate(p, row, err);
   if (s == TRILHA_OK) s = trace_context(p, row, err);
