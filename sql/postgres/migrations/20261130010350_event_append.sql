@@ -25,6 +25,7 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
     PERFORM pg_catalog.set_config('lock_timeout', lock_timeout_ms::text, true),
+            pg_catalog.set_config('plan_cache_mode', 'force_generic_plan', true), -- planned once a session
             pg_catalog.set_config('enable_seqscan', 'off', true),
             pg_catalog.set_config('enable_bitmapscan', 'off', true),
             pg_catalog.set_config('enable_hashjoin', 'off', true),

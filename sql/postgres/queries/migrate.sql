@@ -6,9 +6,11 @@
 SELECT pg_catalog.pg_advisory_xact_lock(7526741208934106113);
 
 -- name: migration_schema
+-- Under migration_turn.
 CREATE SCHEMA IF NOT EXISTS core;
 
 -- name: migration_book
+-- Under migration_turn.
 CREATE TABLE IF NOT EXISTS core.trilha_migration (
     name       TEXT        NOT NULL,
     checksum   TEXT        NOT NULL,
@@ -33,7 +35,7 @@ FROM found f;
 SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
 
 -- name: migration_list
--- No locks; a handful of rows, read whole.
+-- No locks. The whole table, which is small.
 SELECT m.name, m.checksum FROM core.trilha_migration m ORDER BY m.name COLLATE "C";
 
 -- name: migration_record

@@ -6,23 +6,27 @@ SELECT pg_catalog.pg_backend_pid(), pg_catalog.current_setting('server_encoding'
     pg_catalog.current_setting('server_version_num')::int4;
 
 -- name: session_settings
--- Direct connections only: the server notices within about 25 s that a client's machine is gone, and plans are made for
--- index look-ups (a plan made while the log was empty is otherwise a sequential scan for ever).
+-- Direct connections only: the server notices within about 25 s that a client's machine is gone. No locks.
 SELECT pg_catalog.set_config('tcp_keepalives_idle', '10', false),
     pg_catalog.set_config('tcp_keepalives_interval', '5', false),
     pg_catalog.set_config('tcp_keepalives_count', '3', false),
     pg_catalog.set_config('tcp_user_timeout', '25000', false);
 
 -- name: transaction_begin_read
+-- No locks. One snapshot for all that follows.
 BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY;
 
 -- name: transaction_begin_write
+-- No locks yet. Each statement sees what was committed before it, whatever the database's default is.
 BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE;
 
 -- name: transaction_settings
--- $1 statement timeout, $2 lock timeout, both ms. For the transaction only: behind a pooler the session belongs to others too.
+-- $1 statement timeout, $2 lock timeout, both ms; $3 plan_cache_mode. For the transaction only: behind a pooler the session
+-- belongs to others too. No locks. The pins make every plan an index look-up: a plan made while the log was empty, or
+-- without statistics, is otherwise a sequential scan, and stays it.
 SELECT pg_catalog.set_config('statement_timeout', $1::int8::text, true),
     pg_catalog.set_config('lock_timeout', $2::int8::text, true),
+    pg_catalog.set_config('plan_cache_mode', $3::text, true),
     pg_catalog.set_config('enable_seqscan', 'off', true), pg_catalog.set_config('enable_bitmapscan', 'off', true),
     pg_catalog.set_config('enable_hashjoin', 'off', true), pg_catalog.set_config('enable_mergejoin', 'off', true),
     pg_catalog.set_config('jit', 'off', true);
@@ -39,12 +43,15 @@ SELECT pg_catalog.set_config('synchronous_commit', CASE WHEN NOT $1::bool THEN '
     ELSE pg_catalog.current_setting('synchronous_commit') END, true);
 
 -- name: transaction_commit
+-- Releases every lock.
 COMMIT;
 
 -- name: transaction_rollback
+-- Releases every lock.
 ROLLBACK;
 
 -- name: listen
+-- No locks; never through a pooler.
 LISTEN trilha_event_log;
 
 -- name: notify

@@ -287,6 +287,7 @@ static trilha_status exchange_batch(trilha_pg_store *s, trilha_pg_connection *c,
   if (status != TRILHA_OK) return judge_outcome(status, reach, err);
   size_t missing = 0;
   status = fill_stored(b, answer, &missing, err);
+  if (TRILHA_FAULT("postgres.append.after_answer")) status = trilha_error_set(err, TRILHA_IO, "FAULT", "fault point");
   if (status == TRILHA_OK && missing > 0) status = fill_present(c, b, missing, deadline, err);
   if (status != TRILHA_OK) { /* stored, but we cannot tell what: the same for the caller as not knowing */
     trilha_error_while(err, "reading back what was appended");

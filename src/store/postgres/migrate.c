@@ -132,6 +132,7 @@ static trilha_status begin(migration_run *m, trilha_error *err) {
   trilha_pg_parameters_init(&settings);
   trilha_pg_add_i64(&settings, 0);
   trilha_pg_add_i64(&settings, m->s->lock_timeout_ms); /* ALTER TABLE behind a long reader would hold up everybody */
+  trilha_pg_add_text(&settings, trilha_text_of(trilha_pg_plan_mode(true)));
   trilha_status status = tell(m, trilha_sql_postgres_transaction_begin_write, NULL, err);
   if (status == TRILHA_OK) status = tell(m, trilha_sql_postgres_transaction_settings, &settings, err);
   if (status == TRILHA_OK) status = tell(m, trilha_sql_postgres_transaction_free_plans, NULL, err);

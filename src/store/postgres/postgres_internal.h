@@ -1,6 +1,6 @@
 /* store/postgres: what its files share. Room: store/postgres. Inside. */
-#ifndef TRILHA_STORE_POSTGRES_INTERNAL_H
-#define TRILHA_STORE_POSTGRES_INTERNAL_H
+#ifndef TRILHA_STORE_POSTGRES_POSTGRES_INTERNAL_H
+#define TRILHA_STORE_POSTGRES_POSTGRES_INTERNAL_H
 
 #include <libpq-fe.h>
 #include <pthread.h>
@@ -191,6 +191,11 @@ trilha_status trilha_pg_take_writer(trilha_pg_store *s, trilha_deadline deadline
 trilha_status trilha_pg_take_reader(trilha_pg_store *s, trilha_deadline deadline, trilha_pg_connection **ret_connection,
                                     trilha_error *err) TRILHA_MUST_USE;
 void trilha_pg_give_back(trilha_pg_store *s, trilha_pg_connection *c);
+
+/* Transaction setting plan_cache_mode: plans that depend on their values, or plans made once. */
+static inline const char *trilha_pg_plan_mode(bool anew) {
+  return anew ? "force_custom_plan" : "force_generic_plan";
+}
 
 /* read.c. Runs queries in one REPEATABLE READ, READ ONLY transaction: one snapshot, one round trip. results[n] is query
  * n's. */

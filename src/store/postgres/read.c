@@ -6,11 +6,18 @@
 #include "base/error.h"
 #include "postgres_internal.h"
 
-static void add_settings(trilha_pg_parameters *p, trilha_deadline deadline, int64_t lock_timeout_ms) {
+static bool any_planned_anew(const trilha_pg_step *queries, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (queries[i].plan_anew) return true;
+  return false;
+}
+
+static void add_settings(trilha_pg_parameters *p, trilha_deadline deadline, int64_t lock_timeout_ms, bool anew) {
   bool bounded = deadline.monotonic_ns != TRILHA_NO_DEADLINE.monotonic_ns;
   int64_t left = bounded ? trilha_deadline_left_ms(deadline, INT32_MAX) : 0; /* 0: none */
   trilha_pg_add_i64(p, bounded && left == 0 ? 1 : left);
   trilha_pg_add_i64(p, lock_timeout_ms);
+  trilha_pg_add_text(p, trilha_text_of(trilha_pg_plan_mode(anew)));
 }
 
 trilha_status trilha_pg_read(trilha_pg_store *s, const trilha_pg_step *queries, size_t count, trilha_deadline deadline,
@@ -22,7 +29,7 @@ trilha_status trilha_pg_read(trilha_pg_store *s, const trilha_pg_step *queries, 
   trilha_pg_connection *c = NULL;
   trilha_status status = trilha_pg_take_reader(s, deadline, &c, err);
   if (status != TRILHA_OK) return status;
-  add_settings(&settings, deadline, s->lock_timeout_ms);
+  add_settings(&settings, deadline, s->lock_timeout_ms, any_planned_anew(queries, count));
   trilha_pg_step steps[TRILHA_PG_STEPS_MAX] = {
       {.sql = trilha_sql_postgres_transaction_begin_read},
       {.sql = trilha_sql_postgres_transaction_settings, .parameters = &settings}};

@@ -85,6 +85,7 @@ static void begin_writing(trilha_pg_store *s, trilha_deadline deadline, write_tr
   trilha_pg_parameters_init(&w->durable);
   trilha_pg_add_i64(&w->settings, 0);
   trilha_pg_add_i64(&w->settings, trilha_deadline_left_ms(deadline, s->lock_timeout_ms));
+  trilha_pg_add_text(&w->settings, trilha_text_of(trilha_pg_plan_mode(false)));
   trilha_pg_add_bool(&w->durable, s->durable);
   steps[0] = (trilha_pg_step){.sql = trilha_sql_postgres_transaction_begin_write};
   steps[1] = (trilha_pg_step){.sql = trilha_sql_postgres_transaction_settings, .parameters = &w->settings};

@@ -29,15 +29,18 @@ struct trilha_pg_signals {
   int64_t pause_ms; /* before the next attempt to connect */
 };
 
-static const char *const channel_lost = "store.listener_lost", *const channel_back = "store.listener_restored";
-
-static void tell(trilha_pg_signals *g, trilha_level level, const char *name, const trilha_error *error) {
+static void tell_lost(trilha_pg_signals *g, const trilha_error *error) {
   trilha_fields fields = {.count = 0};
   trilha_fields_string(&fields, "store", g->s->display_url);
-  if (error != NULL) trilha_fields_error(&fields, error);
-  trilha_emit(&g->s->diagnostics, level, name,
-              error != NULL ? "wake-ups from other processes are off; the scan interval holds"
-                            : "wake-ups from other processes work again",
+  trilha_fields_error(&fields, error);
+  trilha_emit(&g->s->diagnostics, TRILHA_WARNING, "postgres.listener_lost",
+              "wake-ups from other processes are off; the scan interval holds", &fields);
+}
+
+static void tell_restored(trilha_pg_signals *g) {
+  trilha_fields fields = {.count = 0};
+  trilha_fields_string(&fields, "store", g->s->display_url);
+  trilha_emit(&g->s->diagnostics, TRILHA_INFO, "postgres.listener_restored", "wake-ups from other processes work again",
               &fields);
 }
 
@@ -79,7 +82,7 @@ static trilha_status attend(trilha_pg_signals *g, bool wants_listening, trilha_e
   trilha_deadline deadline = trilha_deadline_in_ms(TRILHA_PG_SIGNALS_CONNECT_MS);
   trilha_status status = trilha_pg_connect(&g->s->target, &g->connection, deadline, err);
   if (status == TRILHA_OK && before != g->connection.generation) {
-    if (g->listening) tell(g, TRILHA_INFO, channel_back, NULL); /* the server hung up and took us back at once */
+    if (g->listening) tell_restored(g); /* the server hung up and took us back at once */
     g->listening = false;
   }
   if (status != TRILHA_OK || g->listening || !wants_listening || g->connection.pooled) return status;
@@ -122,7 +125,7 @@ static void sleep_until_needed(trilha_pg_signals *g) {
 
 /* Pauses double up to the scan interval. */
 static void lose(trilha_pg_signals *g, const trilha_error *error) {
-  if (g->pause_ms == 0) tell(g, TRILHA_WARNING, channel_lost, error);
+  if (g->pause_ms == 0) tell_lost(g, error);
   trilha_pg_disconnect(&g->connection);
   g->listening = false;
   int64_t doubled = g->pause_ms == 0 ? TRILHA_PG_RECONNECT_MS_MIN : 2 * g->pause_ms;
@@ -130,7 +133,7 @@ static void lose(trilha_pg_signals *g, const trilha_error *error) {
 }
 
 static void regain(trilha_pg_signals *g) {
-  if (g->pause_ms != 0) tell(g, TRILHA_INFO, channel_back, NULL);
+  if (g->pause_ms != 0) tell_restored(g);
   g->pause_ms = 0;
 }
 

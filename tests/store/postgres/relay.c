@@ -13,7 +13,7 @@ enum { PAIRS_MAX = 32, CHUNK = 65536 };
 
 typedef struct pair {
   int client, server; /* -1: closed */
-  bool client_spoke_last, swallow;
+  bool client_spoke_last, swallow, stalled;
 } pair;
 
 struct relay {
@@ -65,6 +65,11 @@ static void from_client(relay *r, pair *p) {
   if (n > 0 && !p->client_spoke_last) r->round_trips++;
   pthread_mutex_unlock(&r->lock);
   p->client_spoke_last = true;
+  if (n > 0 && p->stalled) return;
+  if (cut == RELAY_HALF_REQUEST) {
+    p->stalled = true;
+    n = n > 1 ? n / 2 : n;
+  }
   bool gone = n <= 0 || cut == RELAY_CUT_REQUEST;
   if (cut == RELAY_CUT_ANSWER || cut == RELAY_HOLD_ANSWER) p->swallow = true;
   if (gone || !hand_on(p->server, data, (size_t)n)) {

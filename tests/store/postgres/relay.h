@@ -5,10 +5,12 @@
 #include <stdbool.h>
 
 typedef enum relay_cut {
-  RELAY_PASS,        /* hands everything on */
-  RELAY_CUT_REQUEST, /* the next request never reaches the server: both sides are closed */
-  RELAY_CUT_ANSWER,  /* the next request is handed on, its answer is swallowed: both sides are closed */
-  RELAY_HOLD_ANSWER  /* as above, but the client's side stays open and silent */
+  RELAY_PASS,         /* hands everything on */
+  RELAY_CUT_REQUEST,  /* the next request never reaches the server: both sides are closed */
+  RELAY_CUT_ANSWER,   /* the next request is handed on, its answer is swallowed: both sides are closed */
+  RELAY_HALF_REQUEST, /* half of what comes next is handed on, and nothing after it: a client that stopped in the middle
+                       */
+  RELAY_HOLD_ANSWER   /* as above, but the client's side stays open and silent */
 } relay_cut;
 
 typedef struct relay relay;
