@@ -1,4 +1,5 @@
 /* json: finding one's way in a document: members, pointers, lengths. */
+#include "base/assert.h"
 #include "json/json_internal.h"
 
 const char *trilha_json_type_name(trilha_json_type type) {
@@ -68,6 +69,7 @@ void trilha_json_pointer_add(trilha_buffer *out, trilha_text token) {
 
 /* Goes down from the root: the child whose subtree holds the target is known by its extent. */
 void trilha_json_pointer_to(const trilha_json_value *root, const trilha_json_value *target, trilha_buffer *out) {
+  TRILHA_ASSERT(target >= root && target < trilha_json_next(root));
   const trilha_json_value *at = root;
   while (at != target && at->type >= TRILHA_JSON_ARRAY) {
     bool object = at->type == TRILHA_JSON_OBJECT;
