@@ -1,4 +1,6 @@
 /* redaction: what of a payload is left (design of privacy; field reports B30, G1, G3; rulings R24, R25). */
+#include <locale.h>
+
 #include "redact_test.h"
 
 #define KEEP         "{\"x-redacao\":\"manter\"}"
@@ -165,6 +167,27 @@ static void coordinates_stay_together_even_when_branches_disagree(void **state) 
   expect("{\"properties\":{\"lat\":" ROUND "}}", "{\"lat\":1.23456,\"lng\":2.34567}", "{}"); /* the other has no rule */
   expect("{\"properties\":{\"lat\":" ROUND ",\"lng\":" ROUND ",\"label\":" KEEP "}}",
          "{\"label\":\"l\",\"lat\":1.23456,\"lng\":-0.001}", "{\"label\":\"l\",\"lat\":1.23,\"lng\":0}");
+}
+
+static void bytes_are_the_same_under_a_locale_with_a_decimal_comma(void **state) {
+  (void)state;
+  static const char schema[] = "{\"properties\":{\"lat\":" ROUND ",\"lng\":" ROUND ",\"n\":" KEEP ",\"h\":" HASH "}}";
+  static const char payload[] = "{\"lat\":-23.5505,\"lng\":-0.005,\"n\":1234.5,\"h\":1234.50}";
+  trilha_keyring *keyring = keyring_of("k1:" KEY_A);
+  outcome plain, comma;
+  redact(schema, payload, keyring, &plain);
+  if (setlocale(LC_ALL, "comma") == NULL) {
+    print_message("skipped: no locale with a decimal comma\n");
+    trilha_keyring_free(keyring);
+    skip();
+  }
+  assert_string_equal(localeconv()->decimal_point, ",");
+  redact(schema, payload, keyring, &comma);
+  setlocale(LC_ALL, "C");
+  trilha_keyring_free(keyring);
+  assert_string_equal(plain.text, comma.text);
+  static const char begins[] = "{\"lat\":-23.55,\"lng\":-0.01,\"n\":1234.5,";
+  assert_memory_equal(comma.text, begins, sizeof begins - 1);
 }
 
 /* --- tokens ------------------------------------------------------------------------------------------------------- */
@@ -396,6 +419,7 @@ int main(void) {
       cmocka_unit_test(branch_that_validated_decides),
       cmocka_unit_test(root_that_says_manter_keeps_what_has_no_rule_of_its_own),
       cmocka_unit_test(numbers_round_in_decimal_to_nearest_and_ties_away_from_zero),
+      cmocka_unit_test(bytes_are_the_same_under_a_locale_with_a_decimal_comma),
       cmocka_unit_test(coordinates_stay_together_even_when_branches_disagree),
       cmocka_unit_test(token_is_the_documented_construction),
       cmocka_unit_test(equal_values_give_equal_tokens_and_only_those),
