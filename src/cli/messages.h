@@ -131,6 +131,15 @@
 #define SAY_DEPRECATED      "%s%s%s is deprecated now", "%s%s%s agora está obsoleto"
 #define SAY_WOULD_DEPRECATE "%s%s%s would be deprecated", "%s%s%s ficaria obsoleto"
 
+/* --- schema --------------------------------------------------------------------------------------------------- */
+#define SAY_INSTANCE_VALID   "valid", "válido"
+#define SAY_INSTANCE_INVALID "invalid", "inválido"
+#define SAY_MORE_ERRORS      "    … and %zu more", "    … e mais %zu"
+#define SAY_USE_REF_DIR                                                        \
+  "nothing is fetched; give the folder that holds it with --ref-dir BASE=DIR", \
+      "nada é buscado na rede; indique a pasta que o contém com --ref-dir BASE=DIR"
+#define SAY_LEFT_OUT "%s was left out: %s", "%s ficou de fora: %s"
+
 /* --- keyring -------------------------------------------------------------------------------------------------- */
 #define SAY_KEY_ADDED "key %s added to %s", "chave %s adicionada a %s"
 #define SAY_KEY_KEEP                                                                         \

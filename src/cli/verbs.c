@@ -255,6 +255,40 @@ static const trilha_cli_option tail_options[] = {
      {"only this type; may be repeated", "só este tipo; pode ser repetida"}},
     {NULL, 0, TRILHA_CLI_FLAG, false, 0, NULL, {NULL, NULL}},
 };
+static const trilha_cli_option schema_validate_options[] = {
+    {"schema",
+     'S',
+     TRILHA_CLI_FILE,
+     false,
+     0,
+     "FILE",
+     {"the schema, JSON Schema 2020-12 (needed)", "o schema, JSON Schema 2020-12 (obrigatório)"}},
+    {"assert-format",
+     0,
+     TRILHA_CLI_FLAG,
+     false,
+     0,
+     NULL,
+     {"refuse what is not of its `format`; default: formats only describe",
+      "recusar o que não é do seu `format`; padrão: formatos só descrevem"}},
+    {"ref-dir",
+     0,
+     TRILHA_CLI_TEXT,
+     true,
+     0,
+     "BASE=DIR",
+     {"files below DIR answer to BASE followed by their path, and to their $id; may be given several times",
+      "arquivos abaixo de DIR respondem por BASE seguido do seu caminho e pelo seu $id; pode ser repetida"}},
+    {"jsonl",
+     0,
+     TRILHA_CLI_FLAG,
+     false,
+     0,
+     NULL,
+     {"every INSTANCE holds one JSON text a line, not only .jsonl and .ndjson files",
+      "toda INSTANCE tem um texto JSON por linha, não só arquivos .jsonl e .ndjson"}},
+    {NULL, 0, TRILHA_CLI_FLAG, false, 0, NULL, {NULL, NULL}},
+};
 static const trilha_cli_option keyring_add_options[] = {
     {"kid",
      0,
@@ -451,6 +485,40 @@ const trilha_cli_verb trilha_cli_verbs[] = {
      .shared = TRILHA_CLI_STORE | TRILHA_CLI_JSON | TRILHA_CLI_DRY_RUN,
      .examples = {{"trilha registry deprecate demanda.recebida 1.0.0", {"one version", "uma versão"}}},
      .run = trilha_cli_run_registry_deprecate},
+    {.noun = "schema",
+     .name = "validate",
+     .summary = {"check JSON documents against a schema", "conferir documentos JSON com um schema"},
+     .explains =
+         {"Checks documents against a JSON Schema 2020-12, without any store. Each one is valid, or every error is "
+          "listed with the place in the document, what is wrong, the keyword and the place in the schema; values are "
+          "never quoted. '-' is standard input; .jsonl and .ndjson files hold one document a line; .yaml and .yml "
+          "files "
+          "are taken too, schemas likewise. Nothing is ever "
+          "fetched: a $ref leads into the schema itself, to the metaschemas or below a --ref-dir. With --json each "
+          "document becomes one line, in the list output format of the specification (core, section 12.4.2). Exit "
+          "status 0: all valid, 3: some are not, 2: wrong usage or no usable schema, 1: a file could not be read.",
+          "Confere documentos com um JSON Schema 2020-12, sem nenhum armazenamento. Cada um é válido, ou todo erro é "
+          "listado com o lugar no documento, o que está errado, a palavra-chave e o lugar no schema; valores nunca são "
+          "citados. '-' é a entrada padrão; arquivos .jsonl e .ndjson têm um documento por linha; arquivos .yaml e "
+          ".yml "
+          "também servem, inclusive como schema. Nada é buscado na "
+          "rede: um $ref leva ao próprio schema, aos metaschemas ou para baixo de um --ref-dir. Com --json cada "
+          "documento vira uma linha, no formato de lista da especificação (core, seção 12.4.2). Código de saída 0: "
+          "todos válidos, 3: algum não é, 2: uso errado ou schema inutilizável, 1: um arquivo não pôde ser lido."},
+     .operands = "INSTANCE…",
+     .operand_kind = TRILHA_CLI_FILE,
+     .operands_min = 1,
+     .operands_max = TRILHA_CLI_OPERANDS_ANY,
+     .shared = TRILHA_CLI_JSON,
+     .options = schema_validate_options,
+     .examples =
+         {{"trilha schema validate --schema pedido.schema.json pedido.json", {"one document", "um documento"}},
+          {"trilha schema validate --schema pedido.schema.json --assert-format --json pedidos.jsonl",
+           {"a thousand of them, formats asserted, for a program", "mil deles, com formatos, para um programa"}},
+          {"trilha schema validate --schema a.json --ref-dir https://example.org/schemas/=./schemas - < a-doc.json",
+           {"references into a folder, the document from standard input",
+            "referências a uma pasta, o documento da entrada padrão"}}},
+     .run = trilha_cli_run_schema_validate},
     {.noun = "keyring",
      .name = "add",
      .summary = {"add a fresh redaction key to a keyring file", "acrescentar uma chave de redação nova a um arquivo"},
