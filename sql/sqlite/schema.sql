@@ -76,7 +76,8 @@ CREATE TABLE core_event_log (
         CONSTRAINT core_event_log_sequence_number_positive CHECK (sequence_number > 0),
     event_id        TEXT NOT NULL
         CONSTRAINT core_event_log_event_id_form
-        CHECK (event_id GLOB '????????-????-????-????-????????????' AND event_id NOT GLOB '*[^-0-9a-f]*'),
+        CHECK (event_id GLOB '[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]-[0-9a-f][0-9a-f][0-9a-f][0-9a-f]-[0-9a-f][0-9a-f][0-9a-f][0-9a-f]-'
+               || '[0-9a-f][0-9a-f][0-9a-f][0-9a-f]-[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]'),
     tipo            TEXT NOT NULL
         CONSTRAINT core_event_log_tipo_length CHECK (length(tipo) <= 255),
     versao_schema   TEXT NOT NULL DEFAULT '1.0.0'
@@ -89,20 +90,21 @@ CREATE TABLE core_event_log (
         CONSTRAINT core_event_log_origem_length CHECK (length(origem) <= 100),
     correlacao_id   TEXT
         CONSTRAINT core_event_log_correlacao_id_form
-        CHECK (correlacao_id GLOB '????????-????-????-????-????????????' AND correlacao_id NOT GLOB '*[^-0-9a-f]*'),
+        CHECK (correlacao_id GLOB '[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]-[0-9a-f][0-9a-f][0-9a-f][0-9a-f]-[0-9a-f][0-9a-f][0-9a-f][0-9a-f]-'
+               || '[0-9a-f][0-9a-f][0-9a-f][0-9a-f]-[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]'),
     payload         TEXT NOT NULL
         CONSTRAINT core_event_log_payload_object CHECK (trim(payload, char(9, 10, 13, 32)) GLOB '{*}'),
     criado_em       TEXT NOT NULL DEFAULT (substr(strftime('%Y-%m-%dT%H:%M:%f', 'now'), 1, 22) || 'Z')
         CONSTRAINT core_event_log_criado_em_form
-        CHECK (criado_em GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]:[0-9][0-9]:[0-9][0-9].[0-9][0-9]Z'
-               AND strftime('%Y-%m-%dT%H:%M:%S', criado_em, '+0 days') IS substr(criado_em, 1, 19) AND criado_em >= '0001')
+        CHECK (criado_em GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]:[0-9][0-9]:[0-9][0-9].[0-9][0-9]Z')
 , tenant_id TEXT
     CONSTRAINT core_event_log_tenant_id_length CHECK (length(tenant_id) <= 255), company_id TEXT
     CONSTRAINT core_event_log_company_id_length CHECK (length(company_id) <= 255), aggregate_type TEXT
     CONSTRAINT core_event_log_aggregate_type_length CHECK (length(aggregate_type) <= 255), aggregate_key TEXT
     CONSTRAINT core_event_log_aggregate_key_length CHECK (length(aggregate_key) <= 255), aggregate_sequence INTEGER, causation_id TEXT
     CONSTRAINT core_event_log_causation_id_form
-    CHECK (causation_id GLOB '????????-????-????-????-????????????' AND causation_id NOT GLOB '*[^-0-9a-f]*'), traceparent TEXT, tracestate TEXT, digest TEXT) STRICT;
+    CHECK (causation_id GLOB '[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]-[0-9a-f][0-9a-f][0-9a-f][0-9a-f]-[0-9a-f][0-9a-f][0-9a-f][0-9a-f]-'
+               || '[0-9a-f][0-9a-f][0-9a-f][0-9a-f]-[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]'), traceparent TEXT, tracestate TEXT, digest TEXT) STRICT;
 
 CREATE INDEX core_event_log_correlacao_id_idx  ON core_event_log (correlacao_id);
 

@@ -22,7 +22,8 @@ CREATE TABLE core_event_log (
         CONSTRAINT core_event_log_sequence_number_positive CHECK (sequence_number > 0),
     event_id        TEXT NOT NULL
         CONSTRAINT core_event_log_event_id_form
-        CHECK (event_id GLOB '????????-????-????-????-????????????' AND event_id NOT GLOB '*[^-0-9a-f]*'),
+        CHECK (event_id GLOB '[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]-[0-9a-f][0-9a-f][0-9a-f][0-9a-f]-[0-9a-f][0-9a-f][0-9a-f][0-9a-f]-'
+               || '[0-9a-f][0-9a-f][0-9a-f][0-9a-f]-[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]'),
     tipo            TEXT NOT NULL
         CONSTRAINT core_event_log_tipo_length CHECK (length(tipo) <= 255),
     versao_schema   TEXT NOT NULL DEFAULT '1.0.0'
@@ -35,13 +36,13 @@ CREATE TABLE core_event_log (
         CONSTRAINT core_event_log_origem_length CHECK (length(origem) <= 100),
     correlacao_id   TEXT
         CONSTRAINT core_event_log_correlacao_id_form
-        CHECK (correlacao_id GLOB '????????-????-????-????-????????????' AND correlacao_id NOT GLOB '*[^-0-9a-f]*'),
+        CHECK (correlacao_id GLOB '[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]-[0-9a-f][0-9a-f][0-9a-f][0-9a-f]-[0-9a-f][0-9a-f][0-9a-f][0-9a-f]-'
+               || '[0-9a-f][0-9a-f][0-9a-f][0-9a-f]-[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]'),
     payload         TEXT NOT NULL
         CONSTRAINT core_event_log_payload_object CHECK (trim(payload, char(9, 10, 13, 32)) GLOB '{*}'),
     criado_em       TEXT NOT NULL DEFAULT (substr(strftime('%Y-%m-%dT%H:%M:%f', 'now'), 1, 22) || 'Z')
         CONSTRAINT core_event_log_criado_em_form
-        CHECK (criado_em GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]:[0-9][0-9]:[0-9][0-9].[0-9][0-9]Z'
-               AND strftime('%Y-%m-%dT%H:%M:%S', criado_em, '+0 days') IS substr(criado_em, 1, 19) AND criado_em >= '0001')
+        CHECK (criado_em GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]:[0-9][0-9]:[0-9][0-9].[0-9][0-9]Z')
 ) STRICT;
 
 CREATE UNIQUE INDEX core_event_log_event_id_key ON core_event_log (event_id);

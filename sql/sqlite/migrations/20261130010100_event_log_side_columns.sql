@@ -10,7 +10,8 @@ ALTER TABLE core_event_log ADD COLUMN aggregate_key TEXT
 ALTER TABLE core_event_log ADD COLUMN aggregate_sequence INTEGER;
 ALTER TABLE core_event_log ADD COLUMN causation_id TEXT
     CONSTRAINT core_event_log_causation_id_form
-    CHECK (causation_id GLOB '????????-????-????-????-????????????' AND causation_id NOT GLOB '*[^-0-9a-f]*');
+    CHECK (causation_id GLOB '[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]-[0-9a-f][0-9a-f][0-9a-f][0-9a-f]-[0-9a-f][0-9a-f][0-9a-f][0-9a-f]-'
+               || '[0-9a-f][0-9a-f][0-9a-f][0-9a-f]-[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]');
 ALTER TABLE core_event_log ADD COLUMN traceparent TEXT;
 ALTER TABLE core_event_log ADD COLUMN tracestate TEXT;
 -- "<kid>:<base64url>", an HMAC over the value as published.

@@ -80,7 +80,6 @@ static trilha_status set_up_writer(trilha_sqlite_connection *c, bool unsafe, tri
       trilha_sql_sqlite_autocheckpoint_off,
       trilha_sql_sqlite_journal_size_limit,
       trilha_sql_sqlite_writer_cache,
-      trilha_sql_sqlite_sorter_in_memory,
   };
   trilha_status status = require_wal(c, trilha_sql_sqlite_journal_mode_wal, err);
   if (status == TRILHA_OK) status = tell(c, settings, sizeof settings / sizeof settings[0], err);
