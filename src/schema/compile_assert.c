@@ -65,6 +65,20 @@ static void add_enum_value(schema_enum *values, schema_enum_string *strings, con
   }
 }
 
+/* Numbers of few digits are also kept ready to compare. */
+static void read_numbers(schema_compiler *c, schema_enum *values) {
+  schema_decimal *numbers = trilha_schema_alloc(c, values->other_count, sizeof(*numbers));
+  if (numbers == NULL) return;
+  values->decimals = true;
+  for (uint32_t i = 0; i < values->other_count; i++) {
+    if (values->others[i]->type != TRILHA_JSON_NUMBER) continue;
+    numbers[values->number_count++] = trilha_schema_decimal(trilha_json_text(values->others[i]));
+    values->decimals = values->decimals && numbers[values->number_count - 1].small;
+  }
+  values->decimals = values->decimals && values->number_count < ENUM_SLOTS_FROM;
+  values->numbers = numbers;
+}
+
 static void hash_others(schema_compiler *c, schema_enum *values) {
   if (values->other_count < ENUM_SLOTS_FROM) return;
   uint32_t count = 16;
@@ -95,6 +109,7 @@ void trilha_schema_emit_enum(schema_compiler *c, schema_builder *b, schema_keywo
   qsort(strings, values->string_count, sizeof(*strings), compare_strings);
   values->strings = strings;
   values->others = others;
+  read_numbers(c, values);
   hash_others(c, values);
   trilha_schema_emit(c, b, OP_ENUM, keyword)->u.values = values;
 }

@@ -3,7 +3,7 @@
 
 #include "schema/compile.h"
 
-enum { NAMES_TOTAL = 65536, MAP_SLACK = 64 };
+enum { NAMES_TOTAL = 65536, DENSE_FACTOR = 4, DENSE_SLACK = 32, FEW_MAX = 2 };
 
 typedef struct object_builder {
   schema_object *object;
@@ -129,48 +129,61 @@ static void watch_dependent(schema_compiler *c, schema_builder *b, object_builde
   }
 }
 
-/* --- the map from key numbers to entries ----------------------------------------------------------------------------
+/* --- where a key number finds its entry ------------------------------------------------------------------------------
  */
 
-static void build_map(schema_compiler *c, object_builder *o) {
-  if (o->count == 0) return;
+/* Dense where the numbers lie close together, else open addressing. */
+static void place_entries(schema_compiler *c, object_builder *o) {
+  schema_object *object = o->object;
   uint32_t first = UINT32_MAX, last = 0;
   for (size_t i = 0; i < o->count; i++) {
     if (o->entries[i].key < first) first = o->entries[i].key;
     if (o->entries[i].key > last) last = o->entries[i].key;
+    c->entry_of[o->entries[i].key] = 0;
   }
-  schema_object *object = o->object;
-  object->map_dense = last - first + 1 <= o->count * 4 + MAP_SLACK;
-  object->map_first = (uint16_t)first;
-  object->map_count = last - first + 1;
-  if (!object->map_dense) {
-    object->map_count = 16;
-    while (object->map_count < o->count * 2) object->map_count *= 2;
+  if (o->count == 0) return;
+  object->dense = last - first + 1 <= o->count * DENSE_FACTOR + DENSE_SLACK;
+  object->first = (uint16_t)first;
+  object->entry_count = last - first + 1;
+  if (!object->dense) {
+    object->entry_count = 16;
+    while (object->entry_count < o->count * 2) object->entry_count *= 2;
   }
-  uint16_t *map = trilha_schema_alloc(c, object->map_count, sizeof(*map));
-  if (map == NULL) return;
+  schema_entry *places = trilha_schema_alloc(c, object->entry_count, sizeof(*places));
+  if (places == NULL) return;
   for (size_t i = 0; i < o->count; i++) {
-    uint32_t slot = o->entries[i].key - first;
-    if (!object->map_dense) {
-      slot = o->entries[i].key & (object->map_count - 1);
-      while (map[slot] != 0) slot = (slot + 1) & (object->map_count - 1);
+    uint32_t at = o->entries[i].key - first;
+    if (!object->dense) {
+      at = o->entries[i].key & (object->entry_count - 1);
+      while (places[at].key != 0) at = (at + 1) & (object->entry_count - 1);
     }
-    map[slot] = (uint16_t)(i + 1);
+    places[at] = o->entries[i];
   }
-  object->map = map;
+  object->entries = places;
 }
 
-static void keep_lists(schema_compiler *c, object_builder *o) {
-  for (size_t i = 0; i < o->count; i++) c->entry_of[o->entries[i].key] = 0;
-  schema_entry *entries = trilha_schema_alloc(c, o->count, sizeof(*entries));
+static void keep_watches(schema_compiler *c, object_builder *o) {
   schema_watch *watches = trilha_schema_alloc(c, o->watch_count, sizeof(*watches));
-  if (entries == NULL || watches == NULL) return;
-  if (o->count > 0) memcpy(entries, o->entries, o->count * sizeof(*entries));
+  if (watches == NULL) return;
   if (o->watch_count > 0) memcpy(watches, o->watches, o->watch_count * sizeof(*watches));
-  o->object->entries = entries;
-  o->object->entry_count = (uint32_t)o->count;
   o->object->watches = watches;
   o->object->watch_count = (uint32_t)o->watch_count;
+}
+
+/* One or two names of an open object: two entries side by side. */
+static void keep_few(schema_compiler *c, const schema_builder *b, object_builder *o) {
+  schema_object *object = o->object;
+  bool tracked = (b->variant & VARIANT_TRACKED) != 0;
+  object->few = !c->plain && !tracked && o->count > 0 && o->count <= FEW_MAX && object->pattern_count == 0 &&
+                object->additional == NULL && o->watch_count == 0;
+  if (!object->few) return;
+  object->entries = trilha_schema_alloc(c, o->count, sizeof(*object->entries));
+  if (object->entries == NULL) return;
+  for (size_t i = 0; i < o->count; i++) {
+    object->entries[i] = o->entries[i];
+    c->entry_of[o->entries[i].key] = 0;
+  }
+  object->entry_count = (uint32_t)o->count;
 }
 
 static bool is_idle(const schema_builder *b, const schema_object *o) {
@@ -191,8 +204,9 @@ void trilha_schema_emit_object(schema_compiler *c, schema_builder *b) {
   add_patterns(c, b, &o);
   add_additional(c, b, &o);
   if (c->status != TRILHA_OK) return;
-  build_map(c, &o);
-  keep_lists(c, &o);
+  keep_watches(c, &o);
+  keep_few(c, b, &o);
+  if (!o.object->few) place_entries(c, &o);
   if (c->status != TRILHA_OK || is_idle(b, o.object)) return;
   schema_op op = o.object->pattern_count > 0 ? OP_OBJECT_PATTERNS : OP_OBJECT;
   trilha_schema_emit(c, b, op, KW_PROPERTIES)->u.object = o.object;

@@ -9,28 +9,50 @@
 
 enum { SCHEMA_DECIMAL_DIGITS_MAX = 18 };
 
+/* Eight characters, the first in the lowest byte. */
+static inline bool trilha_schema_are_digits(uint64_t eight) {
+  uint64_t high = UINT64_C(0xf0f0f0f0f0f0f0f0), zeros = UINT64_C(0x3030303030303030);
+  return ((eight & high) | ((eight + UINT64_C(0x0606060606060606)) & high) >> 4) == (zeros | zeros >> 4);
+}
+static inline int64_t trilha_schema_eight_digits(uint64_t eight) {
+  eight -= UINT64_C(0x3030303030303030);
+  eight = eight * 10 + (eight >> 8); /* pairs, in every other byte */
+  return (int64_t)(((eight & UINT64_C(0x000000ff000000ff)) * (100 + (UINT64_C(1000000) << 32)) +
+                    (eight >> 16 & UINT64_C(0x000000ff000000ff)) * (1 + (UINT64_C(10000) << 32))) >>
+                   32);
+}
+
+/* Digits into *m, eight at a time and then one; stops at the first character that is none. */
+static inline const char *trilha_schema_read_digits(const char *text, const char *end, int64_t *m) {
+  int64_t value = *m;
+  while (end - text >= 8) {
+    uint64_t eight;
+    memcpy(&eight, text, 8);
+    if (!trilha_schema_are_digits(eight)) break;
+    value = value * 100000000 + trilha_schema_eight_digits(eight);
+    text += 8;
+  }
+  for (; text < end && (unsigned char)(*text - '0') <= 9; text++) value = value * 10 + (*text - '0');
+  *m = value;
+  return text;
+}
+
 /* A number's value as m / 10^scale; false when it has an exponent or too many digits. */
 static inline bool trilha_schema_decimal_read(const char *text, size_t size, int64_t *ret_m, uint32_t *ret_scale) {
-  const char *end = text + size, *point = NULL;
+  const char *end = text + size;
   bool negative = size > 0 && *text == '-';
-  if (negative) text++;
-  if (end - text > SCHEMA_DECIMAL_DIGITS_MAX + 1) return false;
+  text += negative;
+  if (end - text > SCHEMA_DECIMAL_DIGITS_MAX) return false; /* a point may be among them */
   int64_t m = 0;
-  uint32_t digits = 0;
-  for (; text < end; text++) {
-    if (*text >= '0' && *text <= '9') {
-      m = m * 10 + (*text - '0');
-      digits++;
-    } else if (*text == '.') {
-      point = text + 1;
-    } else {
-      return false;
-    }
+  uint32_t scale = 0;
+  text = trilha_schema_read_digits(text, end, &m);
+  if (text < end && *text == '.') {
+    scale = (uint32_t)(end - text - 1);
+    text = trilha_schema_read_digits(text + 1, end, &m);
   }
-  if (digits > SCHEMA_DECIMAL_DIGITS_MAX) return false;
   *ret_m = negative ? -m : m;
-  *ret_scale = point == NULL ? 0 : (uint32_t)(end - point);
-  return true;
+  *ret_scale = scale;
+  return text == end;
 }
 
 static inline int64_t trilha_schema_power_of_ten(uint32_t exponent) {

@@ -139,6 +139,14 @@ static void inline_all(schema_compiler *c) {
 
 /* --- which blocks may run natively ------------------------------------------------------------------------------- */
 
+static void mark_leaves(schema_compiler *c) {
+  for (size_t i = 0; i < c->block_count; i++) {
+    schema_block *block = c->blocks[i];
+    block->leaf = 1;
+    for (uint32_t k = 0; k < block->count; k++) block->leaf &= block->code[k].op <= OP_LAST_LEAF;
+  }
+}
+
 static unsigned flat_height(const schema_block *block) {
   unsigned height = 1;
   for (uint32_t k = 0; k < block->count; k++) {
@@ -251,6 +259,7 @@ void trilha_schema_link(schema_compiler *c, schema_program *program) {
     resolve_aliases(c, program);
     inline_all(c);
   }
+  mark_leaves(c);
   measure_heights(c);
   narrow_types(c);
   if (c->plain) {

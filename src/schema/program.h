@@ -109,6 +109,7 @@ struct schema_block {
   uint32_t resource;              /* index of the schema resource it belongs to */
   const trilha_json_value *value; /* the subschema, in the schema's own copy */
   uint8_t flat;                   /* may run by bounded native recursion (link.c) */
+  uint8_t leaf;                   /* has leaves only */
   uint8_t annotates;              /* it or something below it carries an annotation */
   uint8_t types;                  /* values of other types certainly fail */
   uint8_t tag_required;
@@ -150,9 +151,11 @@ typedef struct schema_enum_string {
 } schema_enum_string;
 struct schema_enum {
   uint8_t types; /* of null, false, true: listed; of number, array, object: some are listed */
-  uint32_t string_count, other_count, slot_count;
-  uint32_t size_mask;                     /* bit min(size, 31) of each string */
-  const schema_enum_string *strings;      /* sorted by size, then head */
+  bool decimals; /* every listed number is among `numbers` */
+  uint32_t string_count, number_count, other_count, slot_count;
+  uint32_t size_mask;                /* bit min(size, 31) of each string */
+  const schema_enum_string *strings; /* sorted by size, then head */
+  const schema_decimal *numbers;
   const trilha_json_value *const *others; /* numbers, arrays and objects */
   const uint32_t *slots;                  /* by hash, index + 1; NULL for few */
 };
@@ -180,8 +183,8 @@ enum { WATCHED_MAX = 64 };
 typedef struct schema_entry {
   const schema_block *block; /* NULL: anything passes */
   uint64_t watch;            /* its bit in the set of seen names, or 0 */
-  uint16_t key;
-  uint8_t flags; /* LISTED: in `properties`; else only watched */
+  uint16_t key;              /* 0: no name here */
+  uint8_t flags;             /* LISTED: in `properties`; else only watched */
 } schema_entry;
 
 typedef struct schema_pattern_entry {
@@ -195,12 +198,11 @@ typedef struct schema_watch {
 } schema_watch;
 
 struct schema_object {
-  uint16_t map_first; /* key of map[0] when dense */
-  uint32_t map_count; /* dense: keys covered; hashed: slots, a power of two */
-  bool map_dense;
-  const uint16_t *map; /* index into entries + 1 */
+  bool few;   /* open, with one or two names: looked for instead of looked up */
+  bool dense; /* entries[key - first]; else hashed, entry_count is a power of two */
+  uint16_t first;
+  uint32_t entry_count; /* places, some without a name */
   schema_entry *entries;
-  uint32_t entry_count;
   schema_pattern_entry *patterns;
   uint32_t pattern_count;
   const schema_block *additional; /* NULL: anything passes */

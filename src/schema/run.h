@@ -68,7 +68,7 @@ typedef struct schema_run {
   uint32_t track, track_size; /* the current set in scratch->bits: offset, members or items */
   uint32_t quiet;             /* report: above 0 nothing is noted */
   size_t total;               /* report: violations found */
-  bool certain;                  /* report: a failure outside every branch: limits that run out later change nothing */
+  bool certain;               /* report: a failure outside every branch: limits that run out later change nothing */
   bool mask_names, no_memory;
 } schema_run;
 

@@ -16,28 +16,31 @@
 #define IS_REPORT     (RUN_MODE == MODE_REPORT)
 #define IS_ANNOTATE   (RUN_MODE == MODE_ANNOTATE)
 
+/* Kept out of its callers, whose common path is then short. */
+#define SCHEMA_APART __attribute__((noinline))
+
 static schema_result run_flat(schema_run *run, const schema_block *block, const trilha_json_value *v);
 
 /* --- leaves ----------------------------------------------------------------------------------------------------- */
 
 static inline bool type_passes(uint8_t types, const trilha_json_value *v) {
   if ((types >> v->type & 1) != 0) return true;
-  return (types & TYPE_INTEGER) != 0 && trilha_schema_is_integer(v);
+  if ((types & TYPE_INTEGER) == 0 || v->type != TRILHA_JSON_NUMBER) return false;
+  return (v->flags & TRILHA_JSON_INTEGER) != 0 || trilha_schema_is_integer(v);
 }
 
-static inline bool length_passes(schema_run *run, const schema_string *s, const trilha_json_value *v) {
+/* The length of text that is not all ASCII, counted only where its bytes leave a doubt. */
+static bool length_passes(schema_run *run, const schema_string *s, const trilha_json_value *v) {
   uint32_t length = v->size;
-  if (length < s->min) return false; /* never more characters than bytes */
-  if ((v->flags & TRILHA_JSON_ASCII) != 0) return length <= s->max;
   if (length <= s->max && s->min <= length / 4) return true; /* at most four bytes a character */
   run->steps -= length / 16;
   length = (uint32_t)trilha_utf8_length(v->u.text, v->size);
   return length >= s->min && length <= s->max;
 }
 
-static inline schema_result check_string(schema_run *run, const schema_string *s, const trilha_json_value *v) {
-  if (v->type != TRILHA_JSON_STRING) return RESULT_PASS;
-  if ((s->has & STRING_HAS_LENGTH) != 0 && !length_passes(run, s, v)) return RESULT_FAIL;
+static SCHEMA_APART schema_result check_string_further(schema_run *run, const schema_string *s,
+                                                       const trilha_json_value *v) {
+  if ((v->flags & TRILHA_JSON_ASCII) == 0 && !length_passes(run, s, v)) return RESULT_FAIL;
   if ((s->has & STRING_HAS_PATTERN) != 0) {
     run->steps -= v->size / 8;
     trilha_match match = trilha_pattern_match(s->pattern, trilha_json_text(v), run->scratch->patterns);
@@ -48,6 +51,16 @@ static inline schema_result check_string(schema_run *run, const schema_string *s
     if (!s->format(trilha_json_text(v))) return RESULT_FAIL;
   }
   return RESULT_PASS;
+}
+
+static inline schema_result check_string(schema_run *run, const schema_string *s, const trilha_json_value *v) {
+  if (v->type != TRILHA_JSON_STRING) return RESULT_PASS;
+  if (v->size < s->min) return RESULT_FAIL; /* never more characters than bytes */
+  bool ascii = (v->flags & TRILHA_JSON_ASCII) != 0;
+  if (ascii && v->size > s->max) return RESULT_FAIL;
+  bool decided = ascii || (v->size <= s->max && s->min <= v->size / 4);
+  if (decided && (s->has & (STRING_HAS_PATTERN | STRING_HAS_FORMAT)) == 0) return RESULT_PASS;
+  return check_string_further(run, s, v);
 }
 
 static inline bool bound_passes(const schema_bound *bound, int64_t m, uint32_t scale) {
@@ -65,7 +78,8 @@ static inline bool bound_passes(const schema_bound *bound, int64_t m, uint32_t s
   }
 }
 
-static inline schema_result check_number(schema_run *run, const schema_number *number, const trilha_json_value *v) {
+static SCHEMA_APART schema_result check_number(schema_run *run, const schema_number *number,
+                                               const trilha_json_value *v) {
   if (v->type != TRILHA_JSON_NUMBER) return RESULT_PASS;
   int64_t m;
   uint32_t scale;
@@ -82,7 +96,6 @@ static inline schema_result check_number(schema_run *run, const schema_number *n
 
 static inline bool has_string(const schema_enum *values, const trilha_json_value *v) {
   uint32_t low = 0, high = values->string_count;
-  if ((values->size_mask >> (v->size < 31 ? v->size : 31) & 1) == 0) return false;
   uint64_t head = trilha_schema_head(v->u.text, v->size);
   while (low < high) {
     uint32_t middle = low + (high - low) / 2;
@@ -100,11 +113,30 @@ static inline bool has_string(const schema_enum *values, const trilha_json_value
   return false;
 }
 
+static inline bool has_number(const schema_enum *values, int64_t m, uint32_t scale) {
+  for (uint32_t i = 0; i < values->number_count; i++) {
+    if (trilha_schema_decimal_compare(m, scale, values->numbers[i].m, values->numbers[i].scale) == 0) return true;
+  }
+  return false;
+}
+
+static SCHEMA_APART schema_result check_enum_further(schema_run *run, const schema_enum *values,
+                                                     const trilha_json_value *v) {
+  if (v->type == TRILHA_JSON_STRING) return has_string(values, v) ? RESULT_PASS : RESULT_FAIL;
+  int64_t m;
+  uint32_t scale;
+  if (v->type == TRILHA_JSON_NUMBER && values->decimals && trilha_schema_decimal_read(v->u.text, v->size, &m, &scale)) {
+    return has_number(values, m, scale) ? RESULT_PASS : RESULT_FAIL;
+  }
+  return trilha_schema_check_enum_others(run, values, v);
+}
+
 static inline schema_result check_enum(schema_run *run, const schema_enum *values, const trilha_json_value *v) {
   if ((values->types >> v->type & 1) == 0) return RESULT_FAIL;
-  if (v->type == TRILHA_JSON_STRING) return has_string(values, v) ? RESULT_PASS : RESULT_FAIL;
   if (v->type < TRILHA_JSON_NUMBER) return RESULT_PASS;
-  return trilha_schema_check_enum_others(run, values, v);
+  if (v->type == TRILHA_JSON_STRING && (values->size_mask >> (v->size < 31 ? v->size : 31) & 1) == 0)
+    return RESULT_FAIL;
+  return check_enum_further(run, values, v);
 }
 
 static inline bool size_passes(const schema_size *size, trilha_json_type type, const trilha_json_value *v) {
@@ -122,13 +154,15 @@ static schema_result note_missing(schema_run *run, const schema_instr *instr, co
   return RESULT_FAIL;
 }
 
-static schema_result check_required(schema_run *run, const schema_instr *instr, const trilha_json_value *v) {
+static SCHEMA_APART schema_result check_required(schema_run *run, const schema_instr *instr,
+                                                 const trilha_json_value *v) {
   if (v->type != TRILHA_JSON_OBJECT) return RESULT_PASS;
   schema_result result = trilha_schema_check_required(run, instr->u.names, v);
   return IS_REPORT && result == RESULT_FAIL ? note_missing(run, instr, instr->u.names, v) : result;
 }
 
-static schema_result check_dependent(schema_run *run, const schema_instr *instr, const trilha_json_value *v) {
+static SCHEMA_APART schema_result check_dependent(schema_run *run, const schema_instr *instr,
+                                                  const trilha_json_value *v) {
   if (v->type != TRILHA_JSON_OBJECT) return RESULT_PASS;
   const schema_dependent *dependent = instr->u.dependent;
   schema_result result = trilha_schema_check_dependent(run, dependent, v);
@@ -166,6 +200,11 @@ static inline schema_result check_leaf(schema_run *run, const schema_instr *inst
   }
 }
 
+static SCHEMA_APART schema_result run_leaf(schema_run *run, const schema_instr *instr, const trilha_json_value *v) {
+  if (--run->steps < 0) return RESULT_UNDECIDED;
+  return type_passes(instr->types, v) ? check_leaf(run, instr, v) : RESULT_FAIL;
+}
+
 /* --- children --------------------------------------------------------------------------------------------------- */
 
 static inline schema_result enter(schema_run *run, const schema_block *block, const trilha_json_value *v) {
@@ -189,14 +228,20 @@ static inline schema_result loop_result(const schema_frame *f) {
 }
 
 static inline const schema_entry *find_entry(const schema_object *o, uint16_t key) {
-  if (key == 0 || o->map_count == 0) return NULL;
-  if (o->map_dense) {
-    uint32_t slot = (uint32_t)key - o->map_first;
-    return slot < o->map_count && o->map[slot] != 0 ? &o->entries[o->map[slot] - 1] : NULL;
+  if (o->dense) {
+    uint32_t at = (uint32_t)key - o->first;
+    return at < o->entry_count && o->entries[at].key != 0 ? &o->entries[at] : NULL;
   }
-  uint32_t mask = o->map_count - 1;
-  for (uint32_t slot = key & mask; o->map[slot] != 0; slot = (slot + 1) & mask) {
-    if (o->entries[o->map[slot] - 1].key == key) return &o->entries[o->map[slot] - 1];
+  if (key == 0 || o->entry_count == 0) return NULL;
+  if (o->few) {
+    for (uint32_t i = 0; i < o->entry_count; i++) {
+      if (o->entries[i].key == key) return &o->entries[i];
+    }
+    return NULL;
+  }
+  uint32_t mask = o->entry_count - 1;
+  for (uint32_t at = key & mask; o->entries[at].key != 0; at = (at + 1) & mask) {
+    if (o->entries[at].key == key) return &o->entries[at];
   }
   return NULL;
 }
@@ -626,21 +671,96 @@ static inline schema_result step(schema_run *run, const schema_instr *instr, con
 
 static inline schema_result execute(schema_run *run, const schema_instr *instr, const trilha_json_value *v,
                                     schema_frame *f) {
-  if (--run->steps < 0) return RESULT_UNDECIDED;
-  schema_result result = RESULT_FAIL;
-  if (type_passes(instr->types, v)) {
-    if (instr->op > OP_LAST_LEAF) return step(run, instr, v, f, false);
-    result = check_leaf(run, instr, v);
+  if (instr->op <= OP_LAST_LEAF) {
+    schema_result result = run_leaf(run, instr, v);
+    bool names_itself = instr->op == OP_REQUIRED || instr->op == OP_DEPENDENT_REQUIRED;
+    if (IS_REPORT && result == RESULT_FAIL && !names_itself) trilha_schema_note_violation(run, instr, v);
+    return result;
   }
-  bool names_itself = instr->op == OP_REQUIRED || instr->op == OP_DEPENDENT_REQUIRED;
-  if (IS_REPORT && result == RESULT_FAIL && !names_itself) trilha_schema_note_violation(run, instr, v);
-  return result;
+  if (--run->steps < 0) return RESULT_UNDECIDED;
+  return type_passes(instr->types, v) ? step(run, instr, v, f, false) : RESULT_FAIL;
+}
+
+/* --- native runs (fast pass) ----------------------------------------------------------------------------------------
+ */
+
+static inline schema_result run_native(schema_run *run, const schema_block *block, const trilha_json_value *v) {
+  if (!block->leaf) return run_flat(run, block, v);
+  for (const schema_instr *instr = block->code; instr->op != OP_END; instr++) {
+    schema_result result = run_leaf(run, instr, v);
+    if (result != RESULT_PASS) return result;
+  }
+  return RESULT_PASS;
+}
+
+/* An object whose members all run natively needs no frame. */
+static schema_result flat_object(schema_run *run, const schema_object *o, const trilha_json_value *v) {
+  uint64_t seen = 0;
+  const trilha_json_value *key = v + 1;
+  run->steps -= v->size;
+  for (uint32_t left = v->size; left > 0; left--, key = trilha_json_next(key + 1)) {
+    const schema_block *block = o->additional;
+    const schema_entry *entry = find_entry(o, key->key);
+    if (entry != NULL) {
+      seen |= entry->watch;
+      if ((entry->flags & ENTRY_LISTED) != 0) block = entry->block;
+    }
+    if (block == NULL) continue;
+    schema_result result = run_native(run, block, key + 1);
+    if (result != RESULT_PASS) return result;
+  }
+  return has_watched(o, seen) ? RESULT_PASS : RESULT_FAIL;
+}
+
+static schema_result flat_few(schema_run *run, const schema_object *o, const trilha_json_value *v) {
+  run->steps -= v->size;
+  for (uint32_t i = 0; i < o->entry_count; i++) {
+    const schema_entry *entry = &o->entries[i];
+    const trilha_json_value *key = v + 1;
+    bool found = false;
+    for (uint32_t left = v->size; left > 0; left--, key = trilha_json_next(key + 1)) {
+      if (key->key != entry->key) continue;
+      found = true; /* not the end: a name may come twice */
+      schema_result result = entry->block == NULL ? RESULT_PASS : run_native(run, entry->block, key + 1);
+      if (result != RESULT_PASS) return result;
+    }
+    if (!found && (o->required & entry->watch) != 0) return RESULT_FAIL;
+  }
+  return RESULT_PASS;
+}
+
+static schema_result flat_items(schema_run *run, const schema_items *items, const trilha_json_value *v) {
+  const trilha_json_value *item = v + 1;
+  run->steps -= v->size;
+  for (uint32_t i = 0; i < v->size; i++, item = trilha_json_next(item)) {
+    const schema_block *block = i < items->prefix_count ? items->prefix[i] : items->rest;
+    schema_result result = block == NULL ? RESULT_PASS : run_native(run, block, item);
+    if (result != RESULT_PASS) return result;
+  }
+  return RESULT_PASS;
+}
+
+static SCHEMA_APART schema_result flat_step(schema_run *run, const schema_instr *instr, const trilha_json_value *v) {
+  schema_frame frame;
+  return step(run, instr, v, &frame, false);
+}
+
+static schema_result run_flat_instr(schema_run *run, const schema_instr *instr, const trilha_json_value *v) {
+  if (--run->steps < 0) return RESULT_UNDECIDED;
+  if (!type_passes(instr->types, v)) return RESULT_FAIL;
+  if ((instr->flags & INSTR_TRACKED) == 0) {
+    if (instr->op == OP_OBJECT) {
+      if (v->type != TRILHA_JSON_OBJECT) return RESULT_PASS;
+      return instr->u.object->few ? flat_few(run, instr->u.object, v) : flat_object(run, instr->u.object, v);
+    }
+    if (instr->op == OP_ITEMS) return v->type == TRILHA_JSON_ARRAY ? flat_items(run, instr->u.items, v) : RESULT_PASS;
+  }
+  return flat_step(run, instr, v);
 }
 
 static schema_result run_flat(schema_run *run, const schema_block *block, const trilha_json_value *v) {
   for (const schema_instr *instr = block->code; instr->op != OP_END; instr++) {
-    schema_frame frame;
-    schema_result result = execute(run, instr, v, &frame);
+    schema_result result = instr->op <= OP_LAST_LEAF ? run_leaf(run, instr, v) : run_flat_instr(run, instr, v);
     if (result != RESULT_PASS) return result;
   }
   return RESULT_PASS;
@@ -663,6 +783,7 @@ static schema_result run_blocks(schema_run *run, const schema_block *root) {
   schema_frame f = {0};
   const trilha_json_value *v = run->root;
   if (root == NULL) return RESULT_PASS;
+  if (IS_FAST && root->flat != 0) return run_flat(run, root, v);
   const schema_instr *instr = root->code;
   run->block = root;
   for (bool failed = false;;) {
