@@ -111,7 +111,7 @@ enum { /* trilha_cli_verb.shared: which of the shared options it takes besides -
        TRILHA_CLI_TOP = 16 /* --version, which stands for a command */
 };
 
-enum { TRILHA_CLI_OPTIONS_MAX = 16, TRILHA_CLI_EXAMPLES_MAX = 5, TRILHA_CLI_OPERANDS_ANY = 1 << 20 };
+enum { TRILHA_CLI_EXAMPLES_MAX = 5, TRILHA_CLI_OPERANDS_ANY = 1 << 20 };
 
 typedef struct trilha_cli_verb {
   const char *noun; /* NULL for a verb that stands alone */

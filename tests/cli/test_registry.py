@@ -103,6 +103,50 @@ def test_files_that_are_no_type_versions_are_named_with_line_and_column():
         assert "no .json, .yaml or .yml file below empty" in store.run("registry", "apply", "empty").err
 
 
+YAML_TYPE = """\
+# A comment for people.
+tipo: pedido.pago
+versao: 1.0.0
+descricao: Um pedido foi pago
+schema:
+  type: object
+  required: [pedido]
+  additionalProperties: false
+  properties:
+    pedido: &texto { type: string, x-redacao: manter }
+    recibo: *texto
+    valor: { type: number, multipleOf: 0.010, x-redacao: { arredondar: 2 } }
+"""
+
+
+def test_yaml_and_json_files_of_a_folder_are_registered_together_and_mean_the_same():
+    with Store() as store:
+        store.write("types/pago.yaml", YAML_TYPE)
+        store.write("types/more/criado.yml", json.dumps(changed(versao="1.1.0")))
+        store.write("types/notes.txt", "not a type")
+        store.write("types/.hidden.json", "not a type either")
+        outcome = store.run("registry", "apply", "types")
+        assert outcome.status == 0 and outcome.out.count(": added\n") == 2, outcome
+        version, = parsed(store.run("registry", "show", "pedido.pago", "1.0.0", "--json").out)
+        assert version["schema"]["properties"]["recibo"] == {"type": "string", "x-redacao": "manter"}
+        del version["criado_em"]
+        store.write("again.json", json.dumps(version))
+        assert store.run("registry", "apply", "again.json").out == "pedido.pago@1.0.0: unchanged\n"
+
+
+def test_yaml_mistakes_are_located():
+    with Store() as store:
+        store.write("bad.yaml", "tipo: a.b\nversao: 1.0.0\nschema: {type: object\n")
+        outcome = store.run("registry", "apply", "bad.yaml")
+        assert outcome.status == 3 and "bad.yaml, line" in outcome.err, outcome
+        store.write("twice.yaml", "tipo: a.b\ntipo: c.d\nversao: 1.0.0\n")
+        outcome = store.run("registry", "apply", "twice.yaml")
+        assert outcome.status == 3 and "twice.yaml, line 2" in outcome.err and "YAML_DUPLICATE_KEY" in outcome.err, outcome
+        store.write("number.yaml", "tipo: a.b\nversao: 1.0\nschema: {}\n")
+        outcome = store.run("registry", "apply", "number.yaml")
+        assert outcome.status == 3 and "quote it" in outcome.err, outcome
+
+
 def test_schema_without_a_redaction_rule_is_refused():
     with Store() as store:
         store.write("bare.json", json.dumps(changed(tipo="a.b", schema={"type": "object"})))
