@@ -101,6 +101,29 @@ bool trilha_sqlite_file_exists(const trilha_sqlite_store *s) {
   return stat(s->path, &st) == 0;
 }
 
+static trilha_status refuse_replaced(const trilha_sqlite_store *s, trilha_error *err) {
+  return trilha_error_set(
+      err, TRILHA_UNAVAILABLE, "STORE_REPLACED",
+      "the database '%s' was moved, removed or replaced while it was open; close the store, and open it again once "
+      "the right file is there",
+      s->path);
+}
+
+trilha_status trilha_sqlite_check_file(trilha_sqlite_store *s, trilha_error *err) {
+  struct stat st;
+  bool there = stat(s->path, &st) == 0;
+  pthread_mutex_lock(&s->mutex);
+  bool first = s->inode == 0;
+  if (there && first) {
+    s->device = st.st_dev;
+    s->inode = st.st_ino;
+  }
+  bool same = there && s->device == st.st_dev && s->inode == st.st_ino;
+  pthread_mutex_unlock(&s->mutex);
+  if (same) return TRILHA_OK;
+  return first ? trilha_sqlite_not_initialized(s, err) : refuse_replaced(s, err);
+}
+
 trilha_status trilha_sqlite_not_initialized(const trilha_sqlite_store *s, trilha_error *err) {
   return trilha_error_set(err, TRILHA_NOT_FOUND, "STORE_NOT_INITIALIZED",
                           trilha_sqlite_file_exists(s) ? "%s has no Trilha tables: run `trilha init`"

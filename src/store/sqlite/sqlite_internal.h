@@ -161,6 +161,8 @@ typedef struct trilha_sqlite_store {
   trilha_sqlite_waiter *readers_waiting, **readers_tail;
   trilha_sqlite_connection *idle[TRILHA_SQLITE_READERS_LIMIT];
   unsigned idle_count, readers_open, readers_max;
+  dev_t device; /* of the file first seen; inode 0: none yet */
+  ino_t inode;
 
   pthread_mutex_t lock_mutex; /* guards the opening of `lock` */
   trilha_writers_lock *lock;
@@ -180,6 +182,9 @@ static inline trilha_sqlite_store *trilha_sqlite_of(trilha_store *store) {
 trilha_status trilha_sqlite_check_process(const trilha_sqlite_store *s, trilha_error *err);
 trilha_status trilha_sqlite_create_file(trilha_sqlite_store *s, trilha_error *err);
 bool trilha_sqlite_file_exists(const trilha_sqlite_store *s);
+/* NOT_INITIALIZED without a file; UNAVAILABLE (STORE_REPLACED) when the path no longer leads to the file first seen:
+ * what SQLite wrote to the old one would be lost. */
+trilha_status trilha_sqlite_check_file(trilha_sqlite_store *s, trilha_error *err);
 trilha_status trilha_sqlite_not_initialized(const trilha_sqlite_store *s, trilha_error *err);
 /* The lock file, opened or created at first use; owned by the store. */
 trilha_status trilha_sqlite_lock_file(trilha_sqlite_store *s, trilha_writers_lock **ret_lock, trilha_error *err);

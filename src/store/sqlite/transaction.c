@@ -11,11 +11,12 @@ static void drop_writer(trilha_sqlite_store *s) {
 }
 
 static trilha_status open_writer(trilha_sqlite_store *s, trilha_deadline deadline, trilha_error *err) {
+  trilha_status status = trilha_sqlite_check_file(s, err);
+  if (status != TRILHA_OK) return status;
   if (s->writer != NULL) {
     trilha_sqlite_set_deadline(s->writer, deadline);
     return TRILHA_OK;
   }
-  if (!trilha_sqlite_file_exists(s)) return trilha_sqlite_not_initialized(s, err);
   trilha_sqlite_use use = s->unsafe_no_fsync ? TRILHA_SQLITE_WRITE_UNSAFE : TRILHA_SQLITE_WRITE;
   return trilha_sqlite_connect(s->path, use, deadline, &s->writer, err);
 }
@@ -144,7 +145,8 @@ trilha_status trilha_sqlite_read_begin(trilha_sqlite_store *s, trilha_deadline d
   if (trilha_deadline_passed(deadline))
     return trilha_error_set(err, TRILHA_TIMEOUT, "DEADLINE_PASSED",
                             "the deadline passed before the database was asked");
-  if (!trilha_sqlite_file_exists(s)) return trilha_sqlite_not_initialized(s, err);
+  status = trilha_sqlite_check_file(s, err);
+  if (status != TRILHA_OK) return status;
   trilha_sqlite_connection *c = NULL;
   status = trilha_sqlite_reader_take(s, deadline, &c, err);
   if (status != TRILHA_OK) return status;

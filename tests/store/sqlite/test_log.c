@@ -318,6 +318,28 @@ static void a_waiting_reader_wakes_for_an_append_of_its_own_process_or_another(v
   fixture_join(child);
 }
 
+static void the_hint_of_another_process_wakes_long_before_the_scan(void **state) {
+  fixture *f = *state;
+  trilha_store_options options = {.url = trilha_text_of(f->url), .scan_interval_ms = 600000};
+  trilha_store *reader = NULL;
+  assert_int_equal(trilha_sqlite_open(&options, &reader, NULL), TRILHA_OK);
+  pid_t child = fork();
+  if (child == 0) {
+    trilha_store *store = fixture_open(f);
+    trilha_clock_sleep_ms(200);
+    fixture_append(store, 1, 1, "a");
+    store->op->close(store);
+    _exit(0);
+  }
+  int64_t before = trilha_clock_monotonic_ns();
+  assert_int_equal(reader->op->wait(reader, 0, trilha_deadline_in_ms(60000), NULL), TRILHA_OK);
+  printf("# woken after %lld ms, 200 of them the writer slept\n",
+         (long long)(trilha_clock_monotonic_ns() - before) / 1000000);
+  assert_true(trilha_clock_monotonic_ns() - before < INT64_C(50000000000));
+  fixture_join(child);
+  reader->op->close(reader);
+}
+
 static void a_waiting_reader_sees_what_a_foreign_program_wrote_at_its_next_look(void **state) {
   fixture *f = *state;
   char said[256];
@@ -327,6 +349,103 @@ static void a_waiting_reader_sees_what_a_foreign_program_wrote_at_its_next_look(
                                   said),
                       "");
   assert_int_equal(f->store->op->wait(f->store, 0, trilha_deadline_in_ms(20000), NULL), TRILHA_OK);
+}
+
+static void a_query_past_its_deadline_is_stopped_and_the_reader_goes_on(void **state) {
+  fixture *f = *state;
+  trilha_store *writer = fixture_open_unsynced(f);
+  for (uint64_t i = 0; i < 30; i++) fixture_append(writer, i * 1000, 1000, "a");
+  writer->op->close(writer);
+  const trilha_event_filter filter = {.origem = TRILHA_TEXT("D-9"), .has_timestamp_inicio = true};
+  int64_t total = -1;
+  seen s = {0};
+  trilha_error err = {0};
+  assert_int_equal(
+      f->store->op->events_query(f->store, &filter, 10, 0, trilha_deadline_in_ms(1), see, &s, &total, &err),
+      TRILHA_TIMEOUT);
+  assert_string_equal(err.code, "DEADLINE_PASSED");
+  err = (trilha_error){0};
+  assert_int_equal(
+      f->store->op->events_query(f->store, &filter, 10, 0, trilha_deadline_in_ms(0), see, &s, &total, &err),
+      TRILHA_TIMEOUT);
+  assert_int_equal(total, -1);
+  assert_int_equal(f->store->op->events_query(f->store, &filter, 10, 0, TRILHA_NO_DEADLINE, see, &s, &total, NULL),
+                   TRILHA_OK);
+  assert_int_equal(total, 0);
+}
+
+static void a_database_replaced_while_open_is_refused_instead_of_written_into_the_void(void **state) {
+  fixture *f = *state;
+  fixture_append(f->store, 1, 1, "a");
+  char aside[128];
+  snprintf(aside, sizeof aside, "%s.aside", f->path);
+  assert_int_equal(rename(f->path, aside), 0);
+  trilha_error err = {0};
+  assert_int_equal(fixture_try_append(f->store, 2, 1, "a", TRILHA_NO_DEADLINE, &err), TRILHA_UNAVAILABLE);
+  assert_string_equal(err.code, "STORE_REPLACED");
+  fclose(fopen(f->path, "w"));
+  err = (trilha_error){0};
+  assert_int_equal(fixture_try_append(f->store, 2, 1, "a", TRILHA_NO_DEADLINE, &err), TRILHA_UNAVAILABLE);
+  assert_int_equal(f->store->op->wait(f->store, 0, TRILHA_NO_DEADLINE, NULL), TRILHA_UNAVAILABLE);
+  assert_int_equal(rename(aside, f->path), 0);
+  fixture_append(f->store, 2, 1, "a");
+  assert_int_equal(fixture_number(f->path, "SELECT count(*) FROM core_event_log"), 2);
+}
+
+/* --- types and audit -------------------------------------------------------------------------------------------- */
+
+static trilha_status see_type(void *user, const trilha_type_row *row, trilha_error *err) {
+  (void)err;
+  char *out = user;
+  size_t used = strlen(out);
+  snprintf(out + used, 256 - used, "%.*s@%.*s:%.*s:%s ", (int)row->tipo.size, row->tipo.data, (int)row->versao.size,
+           row->versao.data, (int)row->status.size, row->status.data,
+           row->schema.data == NULL ? "none" : row->schema.data);
+  return TRILHA_OK;
+}
+
+static void versions_are_applied_together_with_their_audit_or_not_at_all(void **state) {
+  fixture *f = *state;
+  const trilha_type_row rows[] = {
+      {.tipo = TRILHA_TEXT("b"),
+       .versao = TRILHA_TEXT("1.0.0"),
+       .status = TRILHA_TEXT("ativo"),
+       .schema = TRILHA_TEXT("{}")},
+      {.tipo = TRILHA_TEXT("a"),
+       .versao = TRILHA_TEXT("2.0.0"),
+       .status = TRILHA_TEXT("ativo"),
+       .schema = TRILHA_TEXT("{ }")},
+      {.tipo = TRILHA_TEXT("a"), .versao = TRILHA_TEXT("1.0.0"), .status = TRILHA_TEXT("deprecated")},
+  };
+  const trilha_audit_row audit = {.entity = TRILHA_TEXT("event_type"),
+                                  .entity_id = TRILHA_TEXT("a"),
+                                  .change_type = TRILHA_TEXT("Created"),
+                                  .user = TRILHA_TEXT("ana")};
+  char listed[256] = "";
+  int64_t revision = -1;
+  assert_int_equal(f->store->op->types_apply(f->store, rows, 3, &audit, 1, TRILHA_NO_DEADLINE, NULL), TRILHA_OK);
+  assert_int_equal(f->store->op->registry_revision(f->store, TRILHA_NO_DEADLINE, &revision, NULL), TRILHA_OK);
+  assert_int_equal(revision, 1);
+  f->store->op->types_list(f->store, (trilha_text){0}, TRILHA_NO_DEADLINE, see_type, listed, NULL);
+  assert_string_equal(listed, "a@2.0.0:ativo:{ } a@1.0.0:deprecated:none b@1.0.0:ativo:{} ");
+  /* Another schema, and a schema where there was none, are refused with everything that came with them. */
+  trilha_type_row changed[] = {rows[0], rows[2]};
+  changed[0].status = TRILHA_TEXT("deprecated");
+  changed[1].schema = TRILHA_TEXT("{}");
+  trilha_error err = {0};
+  assert_int_equal(f->store->op->types_apply(f->store, changed, 2, &audit, 1, TRILHA_NO_DEADLINE, &err),
+                   TRILHA_CONFLICT);
+  assert_non_null(strstr(err.text, "a@1.0.0"));
+  assert_int_equal(fixture_number(f->path, "SELECT count(*) FROM core_audit_log"), 1);
+  assert_int_equal(f->store->op->types_apply(f->store, changed, 1, &audit, 1, TRILHA_NO_DEADLINE, NULL), TRILHA_OK);
+  listed[0] = '\0';
+  f->store->op->types_list(f->store, TRILHA_TEXT("b"), TRILHA_NO_DEADLINE, see_type, listed, NULL);
+  assert_string_equal(listed, "b@1.0.0:deprecated:{} ");
+  assert_int_equal(f->store->op->audit_insert(f->store, &audit, TRILHA_NO_DEADLINE, NULL), TRILHA_OK);
+  assert_int_equal(fixture_number(f->path, "SELECT count(*) FROM core_audit_log WHERE metadata = '{}'"), 3);
+  trilha_audit_row bad = audit;
+  bad.change_type = TRILHA_TEXT("Invented");
+  assert_int_equal(f->store->op->audit_insert(f->store, &bad, TRILHA_NO_DEADLINE, NULL), TRILHA_INVALID);
 }
 
 static void a_child_after_fork_is_refused_and_harms_nothing(void **state) {
@@ -363,6 +482,10 @@ int main(void) {
       MIGRATED(the_last_event_is_the_largest_committed_one),
       MIGRATED(a_waiting_reader_wakes_for_an_append_of_its_own_process_or_another),
       MIGRATED(a_waiting_reader_sees_what_a_foreign_program_wrote_at_its_next_look),
+      MIGRATED(the_hint_of_another_process_wakes_long_before_the_scan),
+      MIGRATED(a_query_past_its_deadline_is_stopped_and_the_reader_goes_on),
+      MIGRATED(a_database_replaced_while_open_is_refused_instead_of_written_into_the_void),
+      MIGRATED(versions_are_applied_together_with_their_audit_or_not_at_all),
       MIGRATED(a_child_after_fork_is_refused_and_harms_nothing),
   };
   return cmocka_run_group_tests_name("sqlite log", tests, NULL, NULL);

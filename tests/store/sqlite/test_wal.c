@@ -104,11 +104,13 @@ static void B21_a_foreign_snapshot_is_warned_of_and_the_log_shrinks_when_it_ends
   assert_true(fixture_size(f->path, "-wal") <= 16777216);
 }
 
-static void a_store_that_is_closed_leaves_one_whole_file(void **state) {
+static void a_store_that_is_closed_leaves_one_whole_file_and_no_memory(void **state) {
   fixture *f = *state;
   fixture_append(f->store, 1, 10, "a");
+  assert_true(sqlite3_memory_used() > 0);
   f->store->op->close(f->store);
   f->store = NULL;
+  assert_int_equal(sqlite3_memory_used(), 0);
   assert_int_equal(fixture_size(f->path, "-wal"), -1);
   assert_int_equal(fixture_number(f->path, "SELECT count(*) FROM core_event_log"), 10);
 }
@@ -179,7 +181,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       MIGRATED(B21_a_slow_replay_does_not_make_the_write_ahead_log_grow),
       MIGRATED(B21_a_foreign_snapshot_is_warned_of_and_the_log_shrinks_when_it_ends),
-      MIGRATED(a_store_that_is_closed_leaves_one_whole_file),
+      MIGRATED(a_store_that_is_closed_leaves_one_whole_file_and_no_memory),
       MIGRATED(eight_threads_share_two_handles),
   };
   return cmocka_run_group_tests_name("sqlite write-ahead log", tests, NULL, NULL);
