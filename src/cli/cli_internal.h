@@ -215,9 +215,11 @@ int trilha_cli_usage(trilha_cli *cli, const char *en, const char *pt, ...) TRILH
  * for. */
 int trilha_cli_fail(trilha_cli *cli, const trilha_error *error);
 int trilha_cli_exit_of(const trilha_error *error);
-/* What a stable code means in the chosen language: Portuguese for known codes under a pt locale, else the error's own
- * text. */
-const char *trilha_cli_error_text(const trilha_cli *cli, const trilha_error *error);
+/* The error on one line without its end: in Portuguese what its code means, with the library's own text behind it. */
+void trilha_cli_put_error(const trilha_cli *cli, trilha_cli_output *to, const trilha_error *error);
+
+/* What a failed keyword asks for, in the chosen language (reasons.c). */
+void trilha_cli_put_reason(const trilha_cli *cli, trilha_cli_output *to, trilha_text text);
 
 /* --- common steps ---------------------------------------------------------------------------------------- */
 

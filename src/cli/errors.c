@@ -8,7 +8,7 @@ typedef struct explained {
   trilha_cli_words remedy; /* what to do about it, or empty */
 } explained;
 
-/* Sorted by nothing: a few dozen entries, looked at once per failure. */
+/* In the order of the work: looked through once per failure. */
 static const explained explanations[] = {
     {"STORE_NOT_INITIALIZED", "não há nenhuma Trilha nesse armazenamento", {REMEDY_INIT}},
     {"STORE_NEWER", "o armazenamento foi criado por uma versão mais nova da Trilha", {REMEDY_NEWER}},
@@ -20,7 +20,54 @@ static const explained explanations[] = {
     {"PAYLOAD_NOT_OBJECT", NULL, {REMEDY_PAYLOAD_OBJECT}},
     {"PAYLOAD_INVALID", NULL, {NULL, NULL}},
     {"REDACTION_KEY_MISSING", "falta a chave que protege os campos com a regra 'hash'", {REMEDY_KEYRING}},
+    {"REDACTION_NO_RULES", "o schema não diz, com x-redacao, o que pode ser gravado", {NULL, NULL}},
+    {"REDACTION_RULE_UNKNOWN", "regra x-redacao desconhecida", {NULL, NULL}},
+    {"REDACTION_RULE_PLACE", "a regra x-redacao não pode ficar nesse lugar", {NULL, NULL}},
+    {"REDACTION_COORDINATES", "lat e lng precisam da mesma regra", {NULL, NULL}},
+    {"KEYRING_SOURCE", "a origem das chaves está errada", {NULL, NULL}},
+    {"KEYRING_NOT_FOUND", "não há chaves nesse lugar", {REMEDY_KEYRING}},
     {"KEYRING_MODE", "o arquivo de chaves pode ser lido por outros", {REMEDY_KEYRING_MODE}},
+    {"KEYRING_INVALID", "o arquivo de chaves está malformado", {NULL, NULL}},
+    {"KEYRING_EMPTY", "não há nenhuma chave no arquivo", {REMEDY_KEYRING}},
+    {"KEYRING_KID", "o nome da chave é inválido", {NULL, NULL}},
+    {"KEYRING_IO", "não foi possível ler ou escrever o arquivo de chaves", {NULL, NULL}},
+    {"KEYRING_BUSY", "outro processo está mudando o arquivo de chaves", {NULL, NULL}},
+    {"EVENT_TYPE_VERSION_CONFLICT", "essa versão já foi publicada com outro conteúdo", {REMEDY_RAISE_VERSION}},
+    {"EVENT_TYPE_VERSION_IMMUTABLE", "uma versão publicada nunca muda", {REMEDY_RAISE_VERSION}},
+    {"EVENT_TYPE_VERSION_INVALID", "a versão do tipo é inválida", {NULL, NULL}},
+    {"EVENT_TYPE_STATUS_INVALID", "o status é ativo ou deprecated", {NULL, NULL}},
+    {"EVENT_TYPE_NAME_INVALID", "o nome do tipo é inválido", {NULL, NULL}},
+    {"EVENT_TYPE_DESCRIPTION_INVALID", "a descrição é longa demais", {NULL, NULL}},
+    {"SCHEMA_INVALID", "não é um JSON Schema válido", {NULL, NULL}},
+    {"SCHEMA_REF_UNRESOLVED", "uma referência do schema não leva a lugar nenhum", {NULL, NULL}},
+    {"SCHEMA_PATTERN", "uma expressão regular do schema é inválida", {NULL, NULL}},
+    {"SCHEMA_TOO_LARGE", "o schema é grande demais", {NULL, NULL}},
+    {"SCHEMA_TOO_DEEP", "o schema tem níveis demais", {NULL, NULL}},
+    {"PAYLOAD_TOO_LARGE", "o payload passa de 1 MiB", {NULL, NULL}},
+    {"PAYLOAD_UNDECIDED", "o payload é custoso demais para ser conferido", {NULL, NULL}},
+    {"UUID_INVALID", "o id deve ser um UUID", {NULL, NULL}},
+    {"TIMESTAMP_INVALID", "a data e hora devem ser ISO 8601 com Z ou deslocamento", {NULL, NULL}},
+    {"TRACEPARENT_INVALID", "o traceparent é inválido", {NULL, NULL}},
+    {"VERSION_INVALID", "a versão deve ser como 1.0.0", {NULL, NULL}},
+    {"FIELD_MISSING", "falta um campo obrigatório", {NULL, NULL}},
+    {"FIELD_LENGTH", "um campo é longo demais", {NULL, NULL}},
+    {"FIELD_INVALID", "um campo é inválido", {NULL, NULL}},
+    {"FILTER_INVALID", "um filtro é inválido", {NULL, NULL}},
+    {"STORE_UNAVAILABLE", "o armazenamento está indisponível", {NULL, NULL}},
+    {"STORE_BUSY", "o armazenamento está ocupado", {NULL, NULL}},
+    {"STORE_DENIED", "o armazenamento recusou a permissão", {NULL, NULL}},
+    {"STORE_READ_ONLY", "o armazenamento só pode ser lido", {NULL, NULL}},
+    {"STORE_FULL", "o disco está cheio", {NULL, NULL}},
+    {"STORE_CANNOT_OPEN", "não foi possível abrir o armazenamento", {NULL, NULL}},
+    {"STORE_FOLDER_MISSING", "a pasta do armazenamento não existe", {NULL, NULL}},
+    {"STORE_NOT_A_DATABASE", "o arquivo não é um banco SQLite", {NULL, NULL}},
+    {"STORE_CORRUPT", "o armazenamento está danificado", {NULL, NULL}},
+    {"STORE_IO", "falha de leitura ou escrita no armazenamento", {NULL, NULL}},
+    {"STORE_TIMEOUT", "o armazenamento demorou demais", {NULL, NULL}},
+    {"STORE_DIFFERENT", "as tabelas existentes não são as esperadas", {NULL, NULL}},
+    {"STORE_SCHEMA_DIFFERS", "as tabelas existentes não são as esperadas", {NULL, NULL}},
+    {"OUTCOME_UNKNOWN", "a resposta se perdeu: pode estar gravado ou não", {REMEDY_REPEAT}},
+    {"STORE_COMMIT_UNKNOWN", "a resposta se perdeu: pode estar gravado ou não", {REMEDY_REPEAT}},
     {"JSON_SYNTAX", "o texto não é JSON", {NULL, NULL}},
     {"JSON_UTF8", "o texto não é UTF-8 válido", {NULL, NULL}},
     {"JSON_DUPLICATE_KEY", "um nome aparece duas vezes no mesmo objeto JSON", {NULL, NULL}},
@@ -28,9 +75,21 @@ static const explained explanations[] = {
     {"JSON_SURROGATE", "o JSON contém meio par substituto (surrogate)", {NULL, NULL}},
     {"JSON_DEPTH", "o JSON tem níveis demais", {NULL, NULL}},
     {"JSON_SIZE", "o JSON é grande demais", {NULL, NULL}},
+    {"JSON_EXPANDED_SIZE", "o JSON fica grande demais quando os números são escritos por extenso", {NULL, NULL}},
     {"JSON_NUMBER_SIZE", "um número do JSON tem dígitos demais", {NULL, NULL}},
     {"JSON_NUMBER_RANGE", "um número do JSON é grande demais para ser guardado", {NULL, NULL}},
+    {"REQUEST_NOT_OBJECT", "um pedido deve ser um objeto JSON", {NULL, NULL}},
+    {"REQUEST_MEMBER_UNKNOWN", "o pedido tem um membro desconhecido", {NULL, NULL}},
+    {"REQUEST_MEMBER_TYPE", "um membro do pedido é do tipo errado", {NULL, NULL}},
+    {"LINE_TOO_LONG", "a linha é longa demais e foi pulada", {NULL, NULL}},
+    {"FILE_OPEN", "não foi possível abrir o arquivo", {NULL, NULL}},
+    {"FILE_READ", "não foi possível ler o arquivo", {NULL, NULL}},
+    {"FILE_WRITE", "não foi possível escrever o arquivo", {NULL, NULL}},
     {"FILE_TOO_LARGE", "o arquivo é grande demais", {NULL, NULL}},
+    {"TYPE_FILES", "nenhum ou demasiados arquivos de tipos", {NULL, NULL}},
+    {"TYPE_FILE", "o arquivo não contém uma versão de tipo", {NULL, NULL}},
+    {"TYPE_MEMBER", "um membro da versão de tipo está errado", {NULL, NULL}},
+    {"NO_MEMORY", "memória esgotada", {NULL, NULL}},
 };
 
 static const explained *explain(const char *code) {
@@ -40,9 +99,16 @@ static const explained *explain(const char *code) {
   return NULL;
 }
 
-const char *trilha_cli_error_text(const trilha_cli *cli, const trilha_error *error) {
+void trilha_cli_put_error(const trilha_cli *cli, trilha_cli_output *to, const trilha_error *error) {
   const explained *e = cli->portuguese ? explain(error->code) : NULL;
-  return e != NULL && e->pt != NULL ? e->pt : error->text;
+  if (e != NULL && e->pt != NULL) {
+    trilha_cli_putf(to, "%s (", e->pt);
+    trilha_cli_put_safe(to, trilha_text_of(error->text));
+    trilha_cli_putf(to, ") [%s]", error->code);
+  } else {
+    trilha_cli_put_safe(to, trilha_text_of(error->text));
+    trilha_cli_putf(to, " [%s]", error->code);
+  }
 }
 
 int trilha_cli_exit_of(const trilha_error *error) {

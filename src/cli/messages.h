@@ -73,6 +73,9 @@
 #define REMEDY_KEYRING                                                                                    \
   "make a keyring with 'trilha keyring add FILE' and give it with --keyring file:FILE or TRILHA_KEYRING", \
       "crie um chaveiro com 'trilha keyring add ARQUIVO' e informe-o com --keyring file:ARQUIVO ou TRILHA_KEYRING"
+#define REMEDY_RAISE_VERSION "register the change under a higher versao", "registre a mudança sob uma versao maior"
+#define REMEDY_REPEAT \
+  "publish it again under the same event id to find out", "publique de novo com o mesmo id de evento para saber"
 #define REMEDY_KEYRING_MODE "chmod 600 the keyring file", "proteja o arquivo de chaves com chmod 600"
 
 /* --- events ------------------------------------------------------------------------------------------------- */

@@ -77,7 +77,7 @@ static void put_reasons(trilha_cli *cli, trilha_cli_output *to, const trilha_pub
     trilha_cli_put_safe(to, trilha_text_of(e->instance_pointer[0] == '\0' ? "(payload)" : e->instance_pointer));
     trilha_cli_style_set(to, TRILHA_STYLE_PLAIN);
     trilha_cli_puts(to, "  ");
-    trilha_cli_put_safe(to, trilha_text_of(e->text));
+    trilha_cli_put_reason(cli, to, trilha_text_of(e->text));
     trilha_cli_style_set(to, TRILHA_STYLE_DIM);
     trilha_cli_puts(to, "  (");
     trilha_cli_put_safe(to, trilha_text_of(e->schema_pointer));
@@ -90,8 +90,8 @@ static void put_reasons(trilha_cli *cli, trilha_cli_output *to, const trilha_pub
 
 void trilha_cli_show_refusal(trilha_cli *cli, trilha_cli_output *to, const trilha_error *error,
                              const trilha_publish_result *result) {
-  trilha_cli_put_safe(to, trilha_text_of(trilha_cli_error_text(cli, error)));
-  trilha_cli_putf(to, " [%s]\n", error->code);
+  trilha_cli_put_error(cli, to, error);
+  trilha_cli_puts(to, "\n");
   put_reasons(cli, to, result);
 }
 

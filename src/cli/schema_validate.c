@@ -64,8 +64,9 @@ static void tell_error(validation *v, place at, const trilha_error *error, const
   trilha_cli_output *out = &v->cli->out;
   v->invalid++;
   if (!v->cli->json) {
-    begin_people(v, at, false, trilha_cli_error_text(v->cli, error));
-    trilha_cli_putf(out, " [%s]\n", error->code);
+    begin_people(v, at, false, "");
+    trilha_cli_put_error(v->cli, out, error);
+    trilha_cli_puts(out, "\n");
     return;
   }
   begin_json(v, at, false);
@@ -89,13 +90,14 @@ static void put_unit(trilha_cli_output *out, bool first, const trilha_violation 
   trilha_cli_puts(out, "}");
 }
 
-static void put_line_for_people(trilha_cli_output *out, const trilha_violation *violation) {
+static void put_line_for_people(trilha_cli *cli, const trilha_violation *violation) {
+  trilha_cli_output *out = &cli->out;
   trilha_cli_puts(out, "    ");
   trilha_cli_style_set(out, TRILHA_STYLE_BOLD);
   trilha_cli_put_safe(out, violation->instance_pointer.size == 0 ? TRILHA_TEXT("\"\"") : violation->instance_pointer);
   trilha_cli_style_set(out, TRILHA_STYLE_PLAIN);
   trilha_cli_puts(out, "  ");
-  trilha_cli_put_safe(out, violation->text);
+  trilha_cli_put_reason(cli, out, violation->text);
   trilha_cli_style_set(out, TRILHA_STYLE_DIM);
   trilha_cli_puts(out, "  (");
   trilha_cli_put_safe(out, violation->keyword);
@@ -119,7 +121,7 @@ static void tell_violations(validation *v, place at, const trilha_violations *fo
   }
   begin_people(v, at, false, trilha_cli_choose(v->cli, (trilha_cli_words){SAY_INSTANCE_INVALID}));
   trilha_cli_puts(out, "\n");
-  for (size_t i = 0; i < found->count; i++) put_line_for_people(out, &found->items[i]);
+  for (size_t i = 0; i < found->count; i++) put_line_for_people(v->cli, &found->items[i]);
   if (found->total > found->count) {
     trilha_cli_tell(v->cli, SAY_MORE_ERRORS, found->total - found->count);
     trilha_cli_puts(out, "\n");

@@ -317,7 +317,13 @@ def test_portuguese_locale_translates_results_but_never_the_contract_words():
         assert good.out == f"pedido.criado está em disco com a sequência 1, evento {ID}\n", good
         bad = store.publish({}, LC_ALL="pt_BR.UTF-8")
         assert "Payload inválido para pedido.criado@1.0.0 [PAYLOAD_INVALID]" in bad.err
-        assert "Evento duplicado detectado, idempotência aplicada" in store.publish({"pedido": "P-1"}, "--event-id", ID).err
+        assert "/pedido" not in bad.err and 'deve ter o membro "pedido"' in bad.err, bad
+        bad = store.publish({"pedido": "a", "total": -1}, LC_ALL="pt_BR.UTF-8")
+        assert "/total  deve ser no mínimo 0" in bad.err, bad
+        broken = store.publish('{"pedido":', LC_ALL="pt_BR.UTF-8")
+        assert "o texto não é JSON (" in broken.err and "line 1, column 11" in broken.err, broken
+        repeated = store.publish({"pedido": "P-1"}, "--event-id", ID, LC_ALL="pt_BR.UTF-8")
+        assert "Evento duplicado detectado, idempotência aplicada" in repeated.err
 
 
 if __name__ == "__main__":
