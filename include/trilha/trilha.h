@@ -131,6 +131,11 @@ TRILHA_API trilha_status trilha_publish(trilha *handle, const trilha_publication
  * transaction: batches of at most options.batch_max. */
 TRILHA_API trilha_status trilha_publish_many(trilha *handle, const trilha_publication *publications, size_t count,
                                              trilha_publish_result *ret_results, trilha_error *error) TRILHA_MUST_USE;
+/** Whether the publication would be accepted, and what would be stored of it: steps 1 to 6 of section 3.3 and nothing
+ *  more. On OK event has the redacted payload, sequence_number 0 and no criado_em. Nothing is written, and a repeated
+ *  id is not looked up. ret_result is filled whatever the outcome, as by trilha_publish(). */
+TRILHA_API trilha_status trilha_publish_check(trilha *handle, const trilha_publication *publication,
+                                              trilha_publish_result *ret_result, trilha_error *error) TRILHA_MUST_USE;
 TRILHA_API void trilha_publish_result_done(trilha_publish_result *result);
 
 /* --- reading ------------------------------------------------------------------------------------------- */

@@ -31,6 +31,9 @@ void trilha_bus_free(trilha_bus *bus);
 /* As trilha_publish_many() in trilha/trilha.h. */
 trilha_status trilha_bus_publish(trilha_bus *bus, const trilha_publication *publications, size_t count,
                                  trilha_publish_result *ret_results, trilha_error *err) TRILHA_MUST_USE;
+/* As trilha_publish_check(). */
+trilha_status trilha_bus_check(trilha_bus *bus, const trilha_publication *publication,
+                               trilha_publish_result *ret_result, trilha_error *err) TRILHA_MUST_USE;
 void trilha_bus_result_done(trilha_publish_result *result);
 
 #endif

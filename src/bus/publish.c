@@ -155,6 +155,30 @@ trilha_status trilha_bus_publish(trilha_bus *bus, const trilha_publication *publ
   return status;
 }
 
+/* What the row to append would be read as. */
+static trilha_status preview(trilha_preparation *p) {
+  trilha_publish_result *result = p->result;
+  trilha_result_memory *memory = result->memory;
+  trilha_status status =
+      trilha_event_from_row(&memory->arena, &p->item->row, TRILHA_PAYLOAD_REDIGIDO, &memory->event, &result->error);
+  if (status != TRILHA_OK) return status;
+  memory->event.criado_em = NULL; /* it never was */
+  result->event = &memory->event;
+  return TRILHA_OK;
+}
+
+trilha_status trilha_bus_check(trilha_bus *bus, const trilha_publication *publication,
+                               trilha_publish_result *ret_result, trilha_error *err) {
+  trilha_error own = {0};
+  trilha_append_item item = {0};
+  trilha_preparation p = {.publication = publication, .result = ret_result, .item = &item};
+  trilha_workbench *bench = trilha_workbench_take(bus, &own);
+  if (bench == NULL) return fail_all(ret_result, 1, &own, err);
+  if (prepare(bus, bench, &p)) ret_result->status = preview(&p);
+  trilha_workbench_give(bus, bench);
+  return ret_result->status == TRILHA_OK ? TRILHA_OK : trilha_error_copy(err, &ret_result->error);
+}
+
 void trilha_bus_result_done(trilha_publish_result *result) {
   trilha_result_memory *memory = result->memory;
   if (memory != NULL) {

@@ -96,9 +96,11 @@
 #define SAY_MIGRATION_PENDING "would be applied", "seria aplicada"
 
 /* --- publish ------------------------------------------------------------------------------------------------ */
-#define SAY_LINE      "line %lld: ", "linha %lld: "
-#define SAY_LINES     "lines", "linhas"
-#define SAY_PUBLISHED "%s is on disk as sequence %lld, event %s", "%s está em disco com a sequência %lld, evento %s"
+#define SAY_LINE          "line %lld: ", "linha %lld: "
+#define SAY_LINES         "lines", "linhas"
+#define SAY_PUBLISHED     "%s is on disk as sequence %lld, event %s", "%s está em disco com a sequência %lld, evento %s"
+#define SAY_WOULD_PUBLISH "%s@%s would be accepted; stored would be %s", "%s@%s seria aceito; seria gravado %s"
+#define SAY_CHECK_SUMMARY "%lld would be accepted, %lld refused", "%lld seriam aceitos, %lld recusados"
 #define SAY_REPEATED_SAME                                           \
   "already there as sequence %lld with the same content, event %s", \
       "já estava lá com a sequência %lld e o mesmo conteúdo, evento %s"

@@ -16,6 +16,12 @@ static void begin_json(trilha_cli *cli, int64_t line, trilha_status status) {
 
 static void ok_json(trilha_cli *cli, int64_t line, const trilha_publish_result *result) {
   begin_json(cli, line, TRILHA_OK);
+  if (cli->dry_run) {
+    trilha_cli_puts(&cli->out, ",\"dry_run\":true,\"event\":");
+    trilha_cli_put_event_json(cli, result->event);
+    trilha_cli_puts(&cli->out, "}\n");
+    return;
+  }
   trilha_cli_putf(&cli->out, ",\"sequence_number\":\"%lld\"", (long long)result->event->sequence_number);
   trilha_cli_put_json_member(&cli->out, false, "event_id", trilha_text_of(result->event->event_id));
   trilha_cli_putf(&cli->out, ",\"duplicate\":%s,\"content\":\"%s\"", result->duplicate ? "true" : "false",
@@ -30,7 +36,9 @@ static void ok_json(trilha_cli *cli, int64_t line, const trilha_publish_result *
 static void ok_people(trilha_cli *cli, const trilha_publish_result *result) {
   const trilha_event *event = result->event;
   long long sequence = (long long)event->sequence_number;
-  if (!result->duplicate) {
+  if (cli->dry_run) {
+    trilha_cli_tell(cli, SAY_WOULD_PUBLISH, event->tipo, event->versao_schema, event->payload);
+  } else if (!result->duplicate) {
     trilha_cli_tell(cli, SAY_PUBLISHED, event->tipo, sequence, event->event_id);
   } else if (result->content == TRILHA_CONTENT_DIFFERENT) {
     trilha_cli_tell(cli, SAY_REPEATED_DIFFERENT, sequence, event->event_id);

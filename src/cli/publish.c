@@ -39,7 +39,9 @@ static int publish_one(trilha_cli *cli, const trilha_cli_args *args, const char 
   int status = trilha_cli_open(cli, &handle);
   if (status != TRILHA_EXIT_OK) return status;
   trilha_publication publication = publication_of(args, trilha_buffer_text(&payload));
-  if (trilha_publish(handle, &publication, &result, &error) == TRILHA_OK) {
+  trilha_status outcome = cli->dry_run ? trilha_publish_check(handle, &publication, &result, &error)
+                                       : trilha_publish(handle, &publication, &result, &error);
+  if (outcome == TRILHA_OK) {
     trilha_cli_outcome_ok(cli, 0, &result);
   } else {
     trilha_cli_outcome_failed(cli, 0, &error, &result);

@@ -40,6 +40,19 @@ static void tell_result(stream *s, const trilha_cli_request *request, const tril
   if (is_hopeless(&result->error)) s->stop_status = trilha_cli_exit_of(&result->error);
 }
 
+/* Every result carries its own status, so that what the call as a whole returns says nothing more. */
+static void publish_good(stream *s, const trilha_publication *publications, size_t count,
+                         trilha_publish_result *results) {
+  if (!s->cli->dry_run) {
+    trilha_status first = trilha_publish_many(s->handle, publications, count, results, NULL);
+    (void)first;
+  }
+  for (size_t i = 0; s->cli->dry_run && i < count; i++) {
+    trilha_status status = trilha_publish_check(s->handle, &publications[i], &results[i], NULL);
+    (void)status;
+  }
+}
+
 /* Publishes what can be published, then tells all in the order of the lines. */
 static void publish_batch(stream *s) {
   trilha_publication *publications = calloc(s->count, sizeof *publications);
@@ -53,8 +66,7 @@ static void publish_batch(stream *s) {
     for (size_t i = 0; i < s->count; i++) {
       if (s->requests[i].error.status == TRILHA_OK) publications[good++] = s->requests[i].publication;
     }
-    /* Every result carries its own status; the first failure that is returned says nothing more. */
-    if (good > 0 && trilha_publish_many(s->handle, publications, good, results, &error) != TRILHA_OK) (void)error;
+    publish_good(s, publications, good, results);
     for (size_t i = 0; i < s->count; i++) {
       const trilha_cli_request *request = &s->requests[i];
       if (request->error.status == TRILHA_OK) {
@@ -172,7 +184,11 @@ static int summary(stream *s) {
   if (stopped) trilha_cli_say(cli, SAY_STOPPED_AT_LINE, (long long)s->line);
   if (stopped || !cli->json) {
     trilha_cli_flush(&cli->out);
-    trilha_cli_hint(cli, SAY_PUBLISH_SUMMARY, (long long)s->published, (long long)s->repeated, (long long)s->failed);
+    if (cli->dry_run) {
+      trilha_cli_hint(cli, SAY_CHECK_SUMMARY, (long long)s->published, (long long)s->failed);
+    } else {
+      trilha_cli_hint(cli, SAY_PUBLISH_SUMMARY, (long long)s->published, (long long)s->repeated, (long long)s->failed);
+    }
   }
   if (s->stop_status != 0) return s->stop_status;
   return s->failed > 0 || stopped ? TRILHA_EXIT_FAILED : TRILHA_EXIT_OK;

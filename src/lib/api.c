@@ -35,6 +35,17 @@ trilha_status trilha_publish(trilha *handle, const trilha_publication *publicati
   return trilha_publish_many(handle, publication, 1, ret_result, error);
 }
 
+trilha_status trilha_publish_check(trilha *handle, const trilha_publication *publication,
+                                   trilha_publish_result *ret_result, trilha_error *error) {
+  trilha_error own = {0};
+  trilha_status status = trilha_handle_check(handle, &own);
+  if (status == TRILHA_OK && (publication == NULL || ret_result == NULL))
+    status = missing(&own, "the publication and its result");
+  if (status == TRILHA_OK) return trilha_bus_check(handle->bus, publication, ret_result, error);
+  if (ret_result != NULL) *ret_result = (trilha_publish_result){.status = status, .error = own};
+  return trilha_error_copy(error, &own);
+}
+
 void trilha_publish_result_done(trilha_publish_result *result) {
   if (result != NULL) trilha_bus_result_done(result);
 }

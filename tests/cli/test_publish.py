@@ -161,6 +161,19 @@ def test_keyring_that_others_can_read_is_refused():
         assert outcome.status != 0 and "chmod 600" in outcome.err, outcome
 
 
+def test_dry_run_says_what_would_be_stored_and_stores_nothing():
+    with Store() as store:
+        outcome = store.publish({"pedido": "P-1", "cliente": "Maria"}, "--dry-run")
+        assert outcome.status == 0, outcome
+        assert outcome.out == 'pedido.criado@1.0.0 would be accepted; stored would be {"pedido":"P-1"}\n', outcome
+        result = json.loads(store.publish({"pedido": "P-1", "cliente": "Maria"}, "--dry-run", "--json").out)
+        assert result["dry_run"] is True and result["event"]["payload"] == {"pedido": "P-1"}
+        assert store.publish({"total": -1}, "--dry-run").status == 3
+        stream = store.ndjson([order(1), order(2, payload={}), "{"], "--dry-run")
+        assert stream.status == 1 and stream.err == "  1 would be accepted, 2 refused\n", stream
+        assert store.events()["total"] == 0
+
+
 # --- streams ---
 
 

@@ -461,6 +461,31 @@ static void G3_bytes_are_the_same_under_a_locale_with_a_decimal_comma(void **sta
   trilha_publish_result_done(&r);
 }
 
+static void a_check_answers_as_publish_would_and_writes_nothing(void **state) {
+  trilha *handle = begin(state);
+  trilha_publication p = publication_of("{\"n\":1.5}");
+  trilha_publish_result r;
+  assert_int_equal(trilha_publish_check(handle, &p, &r, NULL), TRILHA_OK);
+  assert_int_equal(r.event->sequence_number, 0);
+  assert_int_equal(r.event->payload_estado, TRILHA_PAYLOAD_REDIGIDO);
+  assert_null(r.event->criado_em);
+  assert_false(r.duplicate);
+  char *json = NULL;
+  size_t size = 0;
+  assert_int_equal(trilha_event_to_json(r.event, &json, &size, NULL), TRILHA_OK);
+  assert_null(strstr(json, "criado_em"));
+  trilha_free(json);
+  trilha_publish_result_done(&r);
+
+  trilha_error error = {0};
+  p.payload = trilha_text_of("{\"n\":\"text\"}");
+  assert_int_equal(trilha_publish_check(handle, &p, &r, &error), TRILHA_INVALID);
+  assert_string_equal(error.code, "PAYLOAD_INVALID");
+  assert_true(r.payload_error_count > 0);
+  trilha_publish_result_done(&r);
+  assert_int_equal(rows(state), 0);
+}
+
 #define ON_A_FRESH_STORE(test) cmocka_unit_test_setup_teardown(test, trilha_fixture_setup, trilha_fixture_teardown)
 
 int main(void) {
@@ -483,6 +508,7 @@ int main(void) {
       ON_A_FRESH_STORE(B25_what_a_store_cannot_keep_is_refused_before_any_write),
       ON_A_FRESH_STORE(publish_many_stores_the_good_ones_in_order_and_names_the_bad),
       ON_A_FRESH_STORE(an_id_twice_in_one_call_is_stored_once),
+      ON_A_FRESH_STORE(a_check_answers_as_publish_would_and_writes_nothing),
       ON_A_FRESH_STORE(E2_many_threads_with_one_id_store_it_once),
       ON_A_FRESH_STORE(many_threads_publish_on_one_handle_and_lose_nothing),
       ON_A_FRESH_STORE(G3_bytes_are_the_same_under_a_locale_with_a_decimal_comma),
