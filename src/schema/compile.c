@@ -100,7 +100,7 @@ const trilha_pattern *trilha_schema_pattern(schema_compiler *c, const trilha_jso
   if (c->status != TRILHA_OK || !SCHEMA_GROW(c, c->patterns, c->pattern_count, c->pattern_capacity)) return NULL;
   trilha_pattern *compiled = NULL;
   trilha_error error = {0};
-  if (trilha_pattern_compile(text, &compiled, &error) != TRILHA_OK) {
+  if (trilha_pattern_compile(text, &c->pattern_budget, &compiled, &error) != TRILHA_OK) {
     trilha_schema_refuse(c, error.status, error.code, pattern, "%s", error.text);
     return NULL;
   }
@@ -424,6 +424,7 @@ static void start(schema_compiler *c, trilha_schema *schema, const trilha_schema
   if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) < 0) seed ^= (uint64_t)(uintptr_t)&seed;
   schema_map map = {.arena = &c->passing, .seed = seed};
   c->uri_map = c->anchor_map = c->name_map = c->pattern_map = map;
+  c->pattern_budget = TRILHA_PATTERN_BUDGET;
 }
 
 static void finish(schema_compiler *c) {

@@ -70,6 +70,7 @@ typedef struct schema_compiler {
   size_t name_count, name_capacity;
   trilha_pattern **patterns;
   size_t pattern_count, pattern_capacity;
+  trilha_pattern_budget pattern_budget;
   schema_map uri_map, anchor_map, name_map, pattern_map, block_map;
   bool plain; /* which program is being compiled */
   schema_block **blocks;
@@ -128,6 +129,7 @@ typedef struct schema_evaluated {
   size_t name_count, name_capacity;
   const trilha_json_value **patterns; /* keys of patternProperties */
   size_t pattern_count, pattern_capacity;
+  trilha_pattern_budget pattern_budget;
   bool all; /* additionalProperties or the like: every name */
 } schema_evaluated;
 

@@ -91,22 +91,23 @@ static trilha_status cut(const trilha_items *items, trilha_arena *arena, slice *
 }
 
 /* *ret_done is false when only the engine can do it. */
-static trilha_status compile_part(const slice *from, trilha_arena *arena, pattern_part *part, bool *ret_done,
-                                  trilha_error *err) {
+static trilha_status compile_part(const slice *from, size_t *work, trilha_arena *arena, pattern_part *part,
+                                  bool *ret_done, trilha_error *err) {
   trilha_nfa nfa = {0};
   part->negated = from->negated;
   trilha_status status = trilha_shape_compile(&from->items, arena, &part->shape, err);
   *ret_done = status == TRILHA_OK && part->shape.kind != TRILHA_SHAPE_NONE;
   if (status != TRILHA_OK || *ret_done) return status;
+  if (*work == 0) return TRILHA_OK;
   status = trilha_nfa_build(&from->items, arena, &nfa, err);
   if (status != TRILHA_OK || nfa.code == NULL) return status;
-  status = trilha_dfa_build(&nfa, arena, &part->dfa, err);
+  status = trilha_dfa_build(&nfa, work, arena, &part->dfa, err);
   *ret_done = status == TRILHA_OK && part->dfa.table != NULL;
   return status;
 }
 
-static trilha_status compile_parts(const trilha_items *items, trilha_arena *arena, trilha_pattern **ret_pattern,
-                                   trilha_error *err) {
+static trilha_status compile_parts(const trilha_items *items, size_t *work, trilha_arena *arena,
+                                   trilha_pattern **ret_pattern, trilha_error *err) {
   slice slices[TRILHA_PATTERN_PARTS_MAX] = {0};
   size_t count = 0;
   trilha_status status =
@@ -116,12 +117,12 @@ static trilha_status compile_parts(const trilha_items *items, trilha_arena *aren
   if (pattern == NULL) return trilha_error_no_memory(err);
   bool done = count > 0;
   for (size_t i = 0; status == TRILHA_OK && done && i < count; i++)
-    status = compile_part(&slices[i], arena, &pattern->parts[pattern->part_count++], &done, err);
+    status = compile_part(&slices[i], work, arena, &pattern->parts[pattern->part_count++], &done, err);
   if (status != TRILHA_OK || !done) {
     for (size_t i = 0; i < pattern->part_count; i++) part_done(&pattern->parts[i]);
     pattern->part_count = 0;
   }
-  if (status == TRILHA_OK && !done) status = trilha_engine_compile(items, &pattern->engine, err);
+  if (status == TRILHA_OK && !done) status = trilha_engine_compile(items, work, &pattern->engine, err);
   if (status == TRILHA_OK)
     *ret_pattern = pattern;
   else
@@ -129,30 +130,50 @@ static trilha_status compile_parts(const trilha_items *items, trilha_arena *aren
   return status;
 }
 
-static trilha_status parse(trilha_text pattern, trilha_arena *arena, trilha_items *ret_items, trilha_error *err) {
+static trilha_status parse(trilha_text pattern, size_t *properties, trilha_arena *arena, trilha_items *ret_items,
+                           trilha_error *err) {
   if (pattern.size > TRILHA_SCHEMA_PATTERN_SIZE_MAX)
     return trilha_error_set(err, TRILHA_LIMIT, "SCHEMA_PATTERN_LIMIT", "the pattern is longer than %d bytes",
                             TRILHA_SCHEMA_PATTERN_SIZE_MAX);
-  return trilha_pattern_parse(pattern, arena, ret_items, err);
+  return trilha_pattern_parse(pattern, properties, arena, ret_items, err);
 }
 
-trilha_status trilha_pattern_compile(trilha_text pattern, trilha_pattern **ret_pattern, trilha_error *err) {
+/* Takes what the pattern holds out of the budget, or frees it. */
+static trilha_status charge(trilha_pattern *take_pattern, trilha_pattern_budget *budget, trilha_pattern **ret_pattern,
+                            trilha_error *err) {
+  size_t size = trilha_pattern_size(take_pattern);
+  if (size > budget->bytes) {
+    trilha_pattern_free(take_pattern);
+    return trilha_error_set(err, TRILHA_LIMIT, "SCHEMA_PATTERN_LIMIT", "the schema's patterns are too large together");
+  }
+  budget->bytes -= size;
+  *ret_pattern = take_pattern;
+  return TRILHA_OK;
+}
+
+trilha_status trilha_pattern_compile(trilha_text pattern, trilha_pattern_budget *budget, trilha_pattern **ret_pattern,
+                                     trilha_error *err) {
   TRILHA_ARENA_SCOPED arena;
   trilha_items items = {0};
+  trilha_pattern_budget own = TRILHA_PATTERN_BUDGET;
+  trilha_pattern *compiled = NULL;
+  if (budget == NULL) budget = &own;
   trilha_arena_init(&arena, TRILHA_PATTERN_ARENA_MAX);
-  trilha_status status = parse(pattern, &arena, &items, err);
-  return status != TRILHA_OK ? status : compile_parts(&items, &arena, ret_pattern, err);
+  trilha_status status = parse(pattern, &budget->properties, &arena, &items, err);
+  if (status == TRILHA_OK) status = compile_parts(&items, &budget->work, &arena, &compiled, err);
+  return status != TRILHA_OK ? status : charge(compiled, budget, ret_pattern, err);
 }
 
 trilha_status trilha_pattern_compile_engine(trilha_text pattern, trilha_pattern **ret_pattern, trilha_error *err) {
   TRILHA_ARENA_SCOPED arena;
   trilha_items items = {0};
+  trilha_pattern_budget own = TRILHA_PATTERN_BUDGET;
   trilha_arena_init(&arena, TRILHA_PATTERN_ARENA_MAX);
-  trilha_status status = parse(pattern, &arena, &items, err);
+  trilha_status status = parse(pattern, &own.properties, &arena, &items, err);
   if (status != TRILHA_OK) return status;
   trilha_pattern *compiled = calloc(1, sizeof *compiled);
   if (compiled == NULL) return trilha_error_no_memory(err);
-  status = trilha_engine_compile(&items, &compiled->engine, err);
+  status = trilha_engine_compile(&items, &own.work, &compiled->engine, err);
   if (status == TRILHA_OK)
     *ret_pattern = compiled;
   else
@@ -163,9 +184,10 @@ trilha_status trilha_pattern_compile_engine(trilha_text pattern, trilha_pattern 
 bool trilha_pattern_is_valid(trilha_text pattern) {
   TRILHA_ARENA_SCOPED arena;
   trilha_items items = {0};
+  size_t properties = TRILHA_PATTERN_CHECK_PROPERTIES_MAX;
   trilha_arena_init(&arena, TRILHA_PATTERN_ARENA_MAX);
   return pattern.size <= TRILHA_PATTERN_CHECK_SIZE_MAX &&
-         trilha_pattern_parse(pattern, &arena, &items, NULL) == TRILHA_OK;
+         trilha_pattern_parse(pattern, &properties, &arena, &items, NULL) == TRILHA_OK;
 }
 
 trilha_match trilha_pattern_match(const trilha_pattern *pattern, trilha_text subject, trilha_pattern_scratch *scratch) {

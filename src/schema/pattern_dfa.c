@@ -43,7 +43,7 @@ typedef struct dfa_builder {
   uint16_t *targets; /* of one state's moves, class by class */
   size_t target_capacity;
   bool found_match, found_assertion;
-  size_t work;
+  size_t work, work_max;
   bool gave_up, no_memory;
 } dfa_builder;
 
@@ -57,7 +57,7 @@ static bool stopped(const dfa_builder *b) {
 
 static void spend(dfa_builder *b, size_t steps) {
   b->work += steps;
-  if (b->work > TRILHA_PATTERN_DFA_WORK_MAX) b->gave_up = true;
+  if (b->work > b->work_max) b->gave_up = true;
 }
 
 static void *take_array(dfa_builder *b, size_t count, size_t size) {
@@ -423,17 +423,21 @@ static bool prepare(dfa_builder *b) {
   return true;
 }
 
-trilha_status trilha_dfa_build(const trilha_nfa *nfa, trilha_arena *arena, trilha_dfa *ret_dfa, trilha_error *err) {
+trilha_status trilha_dfa_build(const trilha_nfa *nfa, size_t *work, trilha_arena *arena, trilha_dfa *ret_dfa,
+                               trilha_error *err) {
   *ret_dfa = (trilha_dfa){0};
   dfa_builder *b = trilha_arena_zalloc(arena, sizeof *b);
   if (b == NULL) return trilha_error_no_memory(err);
   b->nfa = nfa;
   b->arena = arena;
   b->err = err;
+  b->work_max = *work < TRILHA_PATTERN_DFA_WORK_MAX ? *work : TRILHA_PATTERN_DFA_WORK_MAX;
+  spend(b, nfa->count);
   if (!prepare(b)) return trilha_error_no_memory(err);
   const uint16_t first = 0;
   uint16_t start = state_of_seeds(b, &first, 1, BEFORE_START);
   for (size_t s = FIRST_STATE; s < b->state_count && !stopped(b); s++) process_state(b, s);
+  *work -= b->work < *work ? b->work : *work;
   if (b->no_memory) return trilha_error_no_memory(err);
   return b->gave_up ? TRILHA_OK : finish(b, start, ret_dfa);
 }

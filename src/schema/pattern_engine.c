@@ -193,7 +193,8 @@ static trilha_status compile_error(int code, trilha_error *err) {
   }
 }
 
-trilha_status trilha_engine_compile(const trilha_items *items, trilha_engine **ret_engine, trilha_error *err) {
+trilha_status trilha_engine_compile(const trilha_items *items, size_t *work, trilha_engine **ret_engine,
+                                    trilha_error *err) {
   TRILHA_BUFFER_SCOPED text;
   trilha_buffer_init(&text, REWRITTEN_MAX);
   trilha_status status = rewrite(items, &text, err);
@@ -209,7 +210,10 @@ trilha_status trilha_engine_compile(const trilha_items *items, trilha_engine **r
     free(engine);
     return compile_error(code, err);
   }
-  (void)pcre2_jit_compile(engine->code, PCRE2_JIT_COMPLETE); /* where it cannot, the interpreter does */
+  if (*work >= TRILHA_PATTERN_JIT_WORK) {
+    *work -= TRILHA_PATTERN_JIT_WORK;
+    (void)pcre2_jit_compile(engine->code, PCRE2_JIT_COMPLETE); /* where it cannot, the interpreter does */
+  }
   *ret_engine = engine;
   return TRILHA_OK;
 }

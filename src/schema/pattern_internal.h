@@ -14,16 +14,18 @@
 #include "schema/pattern.h"
 
 /* Limits; reasons in docs/patterns.md. */
-#define TRILHA_PATTERN_DEPTH_MAX         100                /* nested groups */
-#define TRILHA_PATTERN_CHECK_SIZE_MAX    ((size_t)1 << 16)  /* bytes that trilha_pattern_is_valid() looks at */
-#define TRILHA_PATTERN_ARENA_MAX         ((size_t)64 << 20) /* working memory of one compilation */
-#define TRILHA_PATTERN_NFA_MAX           16384              /* instructions */
-#define TRILHA_PATTERN_DFA_STATES_MAX    2000
-#define TRILHA_PATTERN_DFA_CELLS_MAX     65535   /* states × byte classes: offsets fit in 16 bits, 128 kB */
-#define TRILHA_PATTERN_DFA_WORK_MAX      1000000 /* steps of the construction before it gives up */
-#define TRILHA_PATTERN_SEQUENCE_MAX      48      /* elements of a sequence shape */
-#define TRILHA_PATTERN_PARTS_MAX         16      /* leading look-aheads taken apart */
-#define TRILHA_PATTERN_ENGINE_REPEAT_MAX 65535   /* PCRE2's own bound on {m,n} */
+#define TRILHA_PATTERN_DEPTH_MAX            100                /* nested groups */
+#define TRILHA_PATTERN_CHECK_SIZE_MAX       ((size_t)1 << 16)  /* bytes that trilha_pattern_is_valid() looks at */
+#define TRILHA_PATTERN_JIT_WORK             20000              /* what machine code takes out of a budget */
+#define TRILHA_PATTERN_CHECK_PROPERTIES_MAX 1000               /* \p{…} that trilha_pattern_is_valid() looks at */
+#define TRILHA_PATTERN_ARENA_MAX            ((size_t)64 << 20) /* working memory of one compilation */
+#define TRILHA_PATTERN_NFA_MAX              16384              /* instructions */
+#define TRILHA_PATTERN_DFA_STATES_MAX       2000
+#define TRILHA_PATTERN_DFA_CELLS_MAX        65535   /* states × byte classes: offsets fit in 16 bits, 128 kB */
+#define TRILHA_PATTERN_DFA_WORK_MAX         1000000 /* steps of the construction before it gives up */
+#define TRILHA_PATTERN_SEQUENCE_MAX         48      /* elements of a sequence shape */
+#define TRILHA_PATTERN_PARTS_MAX            16      /* leading look-aheads taken apart */
+#define TRILHA_PATTERN_ENGINE_REPEAT_MAX    65535   /* PCRE2's own bound on {m,n} */
 #define TRILHA_PATTERN_ENGINE_SUBJECT_MAX \
   ((size_t)128 << 10)                             /* bytes; longer ones are UNDECIDED when PCRE2 would have to look */
 #define TRILHA_PATTERN_ENGINE_STEPS        100000 /* match_limit, and … */
@@ -129,9 +131,10 @@ typedef struct trilha_items {
   bool has_reference, has_word, has_look, has_unknown; /* unknown: a class with properties only PCRE2 knows */
 } trilha_items;
 
-/* INVALID (SCHEMA_PATTERN), LIMIT (SCHEMA_PATTERN_LIMIT) or NO_MEMORY. Everything lives in the arena. */
-trilha_status trilha_pattern_parse(trilha_text pattern, trilha_arena *arena, trilha_items *ret_items,
-                                   trilha_error *err);
+/* INVALID (SCHEMA_PATTERN), LIMIT (SCHEMA_PATTERN_LIMIT) or NO_MEMORY. Everything lives in the arena. `properties` is
+ * how many \p{…} there may be, and then how many are left. */
+trilha_status trilha_pattern_parse(trilha_text pattern, size_t *properties, trilha_arena *arena,
+                                   trilha_items *ret_items, trilha_error *err);
 
 /* Whether the items from..to-1 (whole groups only) may match nothing; look-around and assertions count as nothing. */
 bool trilha_items_nullable(const trilha_items *items, size_t from, size_t to);
@@ -206,8 +209,9 @@ typedef struct trilha_dfa {
   uint8_t classes[256];
 } trilha_dfa;
 
-/* *ret_dfa stays without a table when there would be too many states. */
-trilha_status trilha_dfa_build(const trilha_nfa *nfa, trilha_arena *arena, trilha_dfa *ret_dfa, trilha_error *err);
+/* *ret_dfa stays without a table when there would be too many states. Takes its steps out of *work. */
+trilha_status trilha_dfa_build(const trilha_nfa *nfa, size_t *work, trilha_arena *arena, trilha_dfa *ret_dfa,
+                               trilha_error *err);
 void trilha_dfa_done(trilha_dfa *dfa);
 bool trilha_dfa_match(const trilha_dfa *dfa, trilha_text subject);
 
@@ -215,7 +219,9 @@ bool trilha_dfa_match(const trilha_dfa *dfa, trilha_text subject);
 
 typedef struct trilha_engine trilha_engine;
 
-trilha_status trilha_engine_compile(const trilha_items *items, trilha_engine **ret_engine, trilha_error *err);
+/* Makes machine code while *work lasts. */
+trilha_status trilha_engine_compile(const trilha_items *items, size_t *work, trilha_engine **ret_engine,
+                                    trilha_error *err);
 void trilha_engine_free(trilha_engine *engine);
 size_t trilha_engine_size(const trilha_engine *engine);
 trilha_match trilha_engine_match(const trilha_engine *engine, trilha_text subject, trilha_pattern_scratch *scratch);

@@ -25,6 +25,7 @@ typedef struct parser {
   size_t depth;
   bool quantifiable; /* the last item may take a quantifier */
   uint32_t reference_max;
+  size_t *properties; /* that may still come */
   names groups, references;
 } parser;
 
@@ -175,6 +176,10 @@ static trilha_status add_property(parser *p, trilha_class *class, bool negated) 
   if (brace == NULL) return refuse(p, "\\p needs a property in braces");
   if (!trilha_property_find((trilha_text){from + 1, (size_t)(brace - from - 1)}, &property))
     return refuse(p, "there is no such Unicode property");
+  if (*p->properties == 0)
+    return trilha_error_set(p->err, TRILHA_LIMIT, "SCHEMA_PATTERN_LIMIT",
+                            "the schema's patterns name too many Unicode properties");
+  --*p->properties;
   p->at += (size_t)(brace - from) + 1;
   if (!trilha_property_add(&property, negated, &class->all, p->arena)) {
     class->known = false;
@@ -505,11 +510,15 @@ static trilha_status resolve_names(parser *p) {
   return p->reference_max > p->items.captures ? refuse(p, "a back-reference has no group") : TRILHA_OK;
 }
 
-trilha_status trilha_pattern_parse(trilha_text pattern, trilha_arena *arena, trilha_items *ret_items,
-                                   trilha_error *err) {
+trilha_status trilha_pattern_parse(trilha_text pattern, size_t *properties, trilha_arena *arena,
+                                   trilha_items *ret_items, trilha_error *err) {
   parser *p = trilha_arena_zalloc(arena, sizeof *p);
   if (p == NULL) return trilha_error_no_memory(err);
-  *p = (parser){.text = pattern.data == NULL ? "" : pattern.data, .size = pattern.size, .arena = arena, .err = err};
+  *p = (parser){.text = pattern.data == NULL ? "" : pattern.data,
+                .size = pattern.size,
+                .arena = arena,
+                .err = err,
+                .properties = properties};
   if (!trilha_utf8_valid(p->text, p->size)) return refuse(p, "it is not UTF-8");
   trilha_status status =
       add_item(p, (trilha_item){.kind = TRILHA_ITEM_OPEN, .group = TRILHA_GROUP_PLAIN}, &p->open[p->depth++]);

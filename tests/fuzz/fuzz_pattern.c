@@ -22,7 +22,7 @@ static void compare(trilha_text text, trilha_text subject) {
   trilha_pattern *pattern = NULL, *engine = NULL;
   trilha_pattern_scratch *scratch = NULL;
   trilha_error err = {0};
-  trilha_status status = trilha_pattern_compile(text, &pattern, &err);
+  trilha_status status = trilha_pattern_compile(text, NULL, &pattern, &err);
   CHECK(status == TRILHA_OK || status == TRILHA_INVALID || status == TRILHA_LIMIT);
   CHECK(status != TRILHA_OK || trilha_pattern_is_valid(text));
   CHECK((status == TRILHA_OK) == (err.code[0] == '\0'));

@@ -21,7 +21,7 @@ static void answer(char *line, trilha_pattern_scratch *scratch) {
   char *rest = NULL;
   trilha_text text = decode(strtok_r(line, "\t\n", &rest));
   trilha_pattern *pattern = NULL;
-  if (trilha_pattern_compile(text, &pattern, NULL) != TRILHA_OK) {
+  if (trilha_pattern_compile(text, NULL, &pattern, NULL) != TRILHA_OK) {
     printf("!%c\n", trilha_pattern_is_valid(text) ? 'V' : 'X');
     return;
   }

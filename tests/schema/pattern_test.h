@@ -18,7 +18,7 @@
 static inline trilha_pattern *must_compile(trilha_text pattern) {
   trilha_pattern *compiled = NULL;
   trilha_error err = {0};
-  if (trilha_pattern_compile(pattern, &compiled, &err) != TRILHA_OK)
+  if (trilha_pattern_compile(pattern, NULL, &compiled, &err) != TRILHA_OK)
     fail_msg("%.*s refused: %s %s", (int)pattern.size, pattern.data, err.code, err.text);
   return compiled;
 }

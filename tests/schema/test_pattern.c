@@ -352,7 +352,7 @@ static void what_is_not_ecma_262_is_refused(void **state) {
     trilha_pattern *pattern = NULL;
     trilha_error err = {0};
     if (trilha_pattern_is_valid(trilha_text_of(invalid[i]))) fail_msg("%s is not valid", invalid[i]);
-    assert_int_equal(trilha_pattern_compile(trilha_text_of(invalid[i]), &pattern, &err), TRILHA_INVALID);
+    assert_int_equal(trilha_pattern_compile(trilha_text_of(invalid[i]), NULL, &pattern, &err), TRILHA_INVALID);
     assert_string_equal(err.code, "SCHEMA_PATTERN");
     assert_null(pattern);
   }
@@ -366,7 +366,7 @@ static void what_the_engine_would_answer_otherwise_is_refused_though_valid(void 
     trilha_pattern *pattern = NULL;
     trilha_error err = {0};
     assert_true(trilha_pattern_is_valid(trilha_text_of(refused[i])));
-    if (trilha_pattern_compile(trilha_text_of(refused[i]), &pattern, &err) != TRILHA_INVALID)
+    if (trilha_pattern_compile(trilha_text_of(refused[i]), NULL, &pattern, &err) != TRILHA_INVALID)
       fail_msg("%s is taken", refused[i]);
     assert_string_equal(err.code, "SCHEMA_PATTERN");
     assert_non_null(strstr(err.text, "not supported"));
@@ -387,7 +387,7 @@ static void limit_is_said_for(const char *before, const char *each, size_t times
   trilha_error err = {0};
   size_t size = 0;
   char *text = repeated(before, each, times, behind, &size);
-  assert_int_equal(trilha_pattern_compile((trilha_text){text, size}, &pattern, &err), TRILHA_LIMIT);
+  assert_int_equal(trilha_pattern_compile((trilha_text){text, size}, NULL, &pattern, &err), TRILHA_LIMIT);
   assert_string_equal(err.code, "SCHEMA_PATTERN_LIMIT");
   free(text);
 }
@@ -404,6 +404,37 @@ static void limits_of_length_depth_and_repetition_are_said(void **state) {
   trilha_pattern_free(must_compile((trilha_text){whole, size}));
   free(whole);
   free(text);
+}
+
+static void a_budget_bounds_what_the_patterns_of_a_schema_take_together(void **state) {
+  (void)state;
+  trilha_pattern_scratch *scratch = must_have_scratch();
+  trilha_pattern_budget budget = TRILHA_PATTERN_BUDGET;
+  trilha_pattern *pattern = NULL;
+  trilha_error err = {0};
+  const trilha_text text = TRILHA_TEXT("^(?:a|bc)+$");
+  assert_int_equal(trilha_pattern_compile(text, &budget, &pattern, NULL), TRILHA_OK);
+  assert_true(budget.work < TRILHA_PATTERN_BUDGET.work);
+  assert_int_equal(budget.bytes, TRILHA_PATTERN_BUDGET.bytes - trilha_pattern_size(pattern));
+  assert_int_equal(trilha_pattern_way_of(pattern), TRILHA_WAY_DFA);
+  trilha_pattern_free(pattern);
+
+  budget.work = 0;
+  assert_int_equal(trilha_pattern_compile(text, &budget, &pattern, NULL), TRILHA_OK);
+  assert_int_equal(trilha_pattern_way_of(pattern), TRILHA_WAY_ENGINE);
+  assert_int_equal(trilha_pattern_match(pattern, TRILHA_TEXT("abca"), scratch), TRILHA_MATCH_YES);
+  assert_int_equal(trilha_pattern_match(pattern, TRILHA_TEXT("abb"), scratch), TRILHA_MATCH_NO);
+  trilha_pattern_free(pattern);
+  trilha_pattern_scratch_free(scratch);
+
+  pattern = NULL;
+  budget.bytes = 100;
+  assert_int_equal(trilha_pattern_compile(text, &budget, &pattern, &err), TRILHA_LIMIT);
+  assert_string_equal(err.code, "SCHEMA_PATTERN_LIMIT");
+  budget = TRILHA_PATTERN_BUDGET;
+  budget.properties = 2;
+  assert_int_equal(trilha_pattern_compile(TRILHA_TEXT("\\p{L}\\p{N}\\p{P}"), &budget, &pattern, NULL), TRILHA_LIMIT);
+  assert_null(pattern);
 }
 
 /* Processor time, so that other processes do not count. */
@@ -549,6 +580,7 @@ int main(void) {
       cmocka_unit_test(what_is_not_ecma_262_is_refused),
       cmocka_unit_test(what_the_engine_would_answer_otherwise_is_refused_though_valid),
       cmocka_unit_test(limits_of_length_depth_and_repetition_are_said),
+      cmocka_unit_test(a_budget_bounds_what_the_patterns_of_a_schema_take_together),
       cmocka_unit_test(catastrophic_patterns_are_decided_in_linear_time),
       cmocka_unit_test(catastrophic_patterns_beyond_the_automata_are_undecided_soon),
       cmocka_unit_test(a_match_that_exhausts_the_jit_stack_is_still_found),

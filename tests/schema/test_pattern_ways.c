@@ -176,11 +176,38 @@ static void what_citizens_write_at_length_is_decided_at_once(void **state) {
   trilha_pattern_scratch_free(l.scratch);
 }
 
+static void thousands_of_hard_patterns_are_compiled_or_refused_in_bounded_time(void **state) {
+  (void)state;
+  static const char *const shapes[] = {"^\\p{L}+( \\p{L}+)*-%d$", "^(?:[^a]{0,20}b){3}%d$", "(a|b)*a(a|b){11}%d",
+                                       "(?=a)(?:(?:x{1,200}){1,100}%d)"};
+  for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+    trilha_pattern_budget budget = TRILHA_PATTERN_BUDGET;
+    trilha_status status = TRILHA_OK;
+    double from = seconds();
+    for (int n = 0; status == TRILHA_OK && n < 10000; n++) {
+      TRILHA_BUFFER_SCOPED text;
+      trilha_pattern *pattern = NULL;
+      trilha_buffer_init(&text, 0);
+      for (const char *c = shapes[i]; *c != '\0'; c++) {
+        if (*c == '%')
+          trilha_buffer_add_i64(&text, n), c++;
+        else
+          trilha_buffer_add_char(&text, *c);
+      }
+      status = trilha_pattern_compile(trilha_buffer_text(&text), &budget, &pattern, NULL);
+      trilha_pattern_free(pattern);
+    }
+    assert_true(status == TRILHA_OK || status == TRILHA_LIMIT);
+    if (seconds() - from > 20.0) fail_msg("%s took %.1f s", shapes[i], seconds() - from);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_pattern_takes_the_cheapest_way),
       cmocka_unit_test(no_public_pattern_needs_the_engine),
       cmocka_unit_test(what_citizens_write_at_length_is_decided_at_once),
+      cmocka_unit_test(thousands_of_hard_patterns_are_compiled_or_refused_in_bounded_time),
   };
   return cmocka_run_group_tests_name("schema pattern ways", tests, NULL, NULL);
 }
