@@ -5,7 +5,7 @@
 #include "schema/decimal.h"
 #include "schema/run.h"
 
-enum { MULTIPLE_STEPS_MAX = 1000000, UNIQUE_PAIRS_MAX = 8 };
+enum { TRILHA_SCHEMA_MULTIPLE_STEPS_MAX = 1000000, UNIQUE_PAIRS_MAX = 8 };
 
 bool trilha_schema_is_integer(const trilha_json_value *value) {
   return value->type == TRILHA_JSON_NUMBER &&
@@ -17,7 +17,7 @@ schema_result trilha_schema_check_number_exactly(const schema_number *number, co
   for (uint32_t i = 0; i < number->count; i++) {
     const schema_bound *bound = &number->bounds[i];
     if (bound->kind == BOUND_MULTIPLE) {
-      int multiple = trilha_number_is_multiple(text, bound->at.text, MULTIPLE_STEPS_MAX);
+      int multiple = trilha_number_is_multiple(text, bound->at.text, TRILHA_SCHEMA_MULTIPLE_STEPS_MAX);
       if (multiple < 0) return RESULT_UNDECIDED;
       if (multiple == 0) return RESULT_FAIL;
       continue;

@@ -8,8 +8,8 @@
 #include "base/error.h"
 
 /* Memory of one compiled schema, everything included. */
-#define SCHEMA_MEMORY_MAX ((size_t)256 << 20)
-enum { SCHEMA_NAMES_MAX = 65535 };
+#define TRILHA_SCHEMA_MEMORY_MAX ((size_t)256 << 20)
+enum { TRILHA_SCHEMA_NAMES_MAX = 65535 };
 
 bool trilha_schema_grow(schema_compiler *c, void *items, size_t count, size_t *capacity, size_t size) {
   if (count < *capacity) return true;
@@ -34,7 +34,7 @@ void *trilha_schema_alloc(schema_compiler *c, size_t count, size_t size) {
 
 void trilha_schema_no_memory(schema_compiler *c) {
   if (c->status != TRILHA_OK) return;
-  if (c->arena->held + c->passing.held > SCHEMA_MEMORY_MAX / 2) {
+  if (c->arena->held + c->passing.held > TRILHA_SCHEMA_MEMORY_MAX / 2) {
     c->status = trilha_error_set(c->err, TRILHA_LIMIT, "SCHEMA_TOO_LARGE", "the schema needs too much memory");
   } else {
     c->status = trilha_error_no_memory(c->err);
@@ -83,8 +83,8 @@ uint32_t trilha_schema_count(schema_compiler *c, const trilha_json_value *value)
 uint16_t trilha_schema_name(schema_compiler *c, trilha_text name) {
   uint32_t known = trilha_schema_map_get(&c->name_map, name);
   if (known != UINT32_MAX) return (uint16_t)known;
-  if (c->name_count == SCHEMA_NAMES_MAX) {
-    trilha_schema_refuse(c, TRILHA_LIMIT, "SCHEMA_TOO_LARGE", NULL, "more than %d names", SCHEMA_NAMES_MAX);
+  if (c->name_count == TRILHA_SCHEMA_NAMES_MAX) {
+    trilha_schema_refuse(c, TRILHA_LIMIT, "SCHEMA_TOO_LARGE", NULL, "more than %d names", TRILHA_SCHEMA_NAMES_MAX);
     return 0;
   }
   if (!SCHEMA_GROW(c, c->names, c->name_count, c->name_capacity)) return 0;
@@ -417,8 +417,8 @@ static void start(schema_compiler *c, trilha_schema *schema, const trilha_schema
   c->schema = schema;
   c->arena = &schema->arena;
   c->err = err;
-  trilha_arena_init(&schema->arena, SCHEMA_MEMORY_MAX);
-  trilha_arena_init(&c->passing, SCHEMA_MEMORY_MAX);
+  trilha_arena_init(&schema->arena, TRILHA_SCHEMA_MEMORY_MAX);
+  trilha_arena_init(&c->passing, TRILHA_SCHEMA_MEMORY_MAX);
   trilha_buffer_init(&c->uri, TRILHA_SCHEMA_BYTES_MAX);
   uint64_t seed = (uint64_t)(uintptr_t)schema;
   if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) < 0) seed ^= (uint64_t)(uintptr_t)&seed;

@@ -235,24 +235,6 @@ static void find_tag(schema_block *block) {
   }
 }
 
-static void propagate_annotations(schema_compiler *c) {
-  bool any = true;
-  while (any) {
-    any = false;
-    for (size_t i = c->block_count; i-- > 0;) {
-      schema_block *block = c->blocks[i];
-      for (uint32_t k = 0; k < block->count && !block->annotates; k++) {
-        const schema_block **slot;
-        if (block->code[k].op == OP_ANNOTATION) block->annotates = 1;
-        for (uint32_t n = 0; !block->annotates && (slot = child_slot(&block->code[k], n)) != NULL; n++) {
-          if (*slot != NULL && (*slot)->annotates) block->annotates = 1;
-        }
-        any = any || block->annotates;
-      }
-    }
-  }
-}
-
 void trilha_schema_link(schema_compiler *c, schema_program *program) {
   settle_dynamic(c, program);
   if (!c->plain && !program->dynamic) {
@@ -262,9 +244,5 @@ void trilha_schema_link(schema_compiler *c, schema_program *program) {
   mark_leaves(c);
   measure_heights(c);
   narrow_types(c);
-  if (c->plain) {
-    propagate_annotations(c);
-  } else {
-    for (size_t i = c->block_count; i-- > 0;) find_tag(c->blocks[i]);
-  }
+  for (size_t i = c->block_count; i-- > 0 && !c->plain;) find_tag(c->blocks[i]);
 }

@@ -110,7 +110,6 @@ struct schema_block {
   const trilha_json_value *value; /* the subschema, in the schema's own copy */
   uint8_t flat;                   /* may run by bounded native recursion (link.c) */
   uint8_t leaf;                   /* has leaves only */
-  uint8_t annotates;              /* it or something below it carries an annotation */
   uint8_t types;                  /* values of other types certainly fail */
   uint8_t tag_required;
   uint16_t tag;                  /* key number of a member that decides, or 0 */

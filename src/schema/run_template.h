@@ -209,7 +209,7 @@ static SCHEMA_APART schema_result run_leaf(schema_run *run, const schema_instr *
 
 static inline schema_result enter(schema_run *run, const schema_block *block, const trilha_json_value *v) {
   if (block == NULL) return RESULT_PASS;
-  if (IS_FAST && block->flat != 0) return run_flat(run, block, v);
+  if (!IS_REPORT && block->flat != 0) return run_flat(run, block, v);
   run->child = block;
   run->child_value = v;
   return RESULT_DESCEND;
@@ -681,7 +681,7 @@ static inline schema_result execute(schema_run *run, const schema_instr *instr, 
   return type_passes(instr->types, v) ? step(run, instr, v, f, false) : RESULT_FAIL;
 }
 
-/* --- native runs (fast pass) ----------------------------------------------------------------------------------------
+/* --- native runs ----------------------------------------------------------------------------------------
  */
 
 static inline schema_result run_native(schema_run *run, const schema_block *block, const trilha_json_value *v) {
@@ -748,7 +748,7 @@ static SCHEMA_APART schema_result flat_step(schema_run *run, const schema_instr 
 static schema_result run_flat_instr(schema_run *run, const schema_instr *instr, const trilha_json_value *v) {
   if (--run->steps < 0) return RESULT_UNDECIDED;
   if (!type_passes(instr->types, v)) return RESULT_FAIL;
-  if ((instr->flags & INSTR_TRACKED) == 0) {
+  if (IS_FAST && (instr->flags & INSTR_TRACKED) == 0) {
     if (instr->op == OP_OBJECT) {
       if (v->type != TRILHA_JSON_OBJECT) return RESULT_PASS;
       return instr->u.object->few ? flat_few(run, instr->u.object, v) : flat_object(run, instr->u.object, v);
@@ -783,7 +783,7 @@ static schema_result run_blocks(schema_run *run, const schema_block *root) {
   schema_frame f = {0};
   const trilha_json_value *v = run->root;
   if (root == NULL) return RESULT_PASS;
-  if (IS_FAST && root->flat != 0) return run_flat(run, root, v);
+  if (!IS_REPORT && root->flat != 0) return run_flat(run, root, v);
   const schema_instr *instr = root->code;
   run->block = root;
   for (bool failed = false;;) {

@@ -4,12 +4,13 @@
 #include "base/error.h"
 #include "schema/run.h"
 
-enum { BITS_WORDS_MAX = 1 << 22 }; /* 32 MiB of sets: nested tracked objects of one document */
+/* Sets of evaluated members, in words: nested objects of one document. And the texts of one report. */
+enum { TRILHA_SCHEMA_SETS_WORDS_MAX = 1 << 22, TRILHA_SCHEMA_REPORT_BYTES_MAX = 64 << 20 };
 
 trilha_status trilha_schema_scratch_new(trilha_schema_scratch **ret_scratch, trilha_error *err) {
   trilha_schema_scratch *scratch = calloc(1, sizeof(*scratch));
   if (scratch == NULL) return trilha_error_no_memory(err);
-  trilha_buffer_init(&scratch->texts, (size_t)64 << 20);
+  trilha_buffer_init(&scratch->texts, TRILHA_SCHEMA_REPORT_BYTES_MAX);
   scratch->frames = malloc(TRILHA_SCHEMA_RUN_DEPTH_MAX * sizeof(*scratch->frames));
   trilha_status status =
       scratch->frames == NULL ? trilha_error_no_memory(err) : trilha_pattern_scratch_new(&scratch->patterns, err);
@@ -88,7 +89,7 @@ static uint32_t words_of(uint32_t size) {
 
 static bool push_words(schema_run *run, uint32_t words) {
   trilha_schema_scratch *scratch = run->scratch;
-  if (scratch->bits_size + words > BITS_WORDS_MAX ||
+  if (scratch->bits_size + words > TRILHA_SCHEMA_SETS_WORDS_MAX ||
       !trilha_schema_reserve(&scratch->bits, &scratch->bits_capacity, scratch->bits_size + words,
                              sizeof(*scratch->bits))) {
     run->no_memory = true;

@@ -110,6 +110,7 @@ static bool patterns_are_among(const schema_evaluated *some, const schema_evalua
 static void drop_own_patterns(const schema_builder *b, schema_evaluated *evaluated) {
   const trilha_json_value *own = b->kw[KW_PATTERN_PROPERTIES];
   size_t count = own == NULL || own->type != TRILHA_JSON_OBJECT ? 0 : own->size;
+  if (count == 0) return;
   evaluated->patterns += count;
   evaluated->pattern_count -= count;
 }
