@@ -5,6 +5,7 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <stdlib.h>
 
 #include "base/assert.h"
 
@@ -23,6 +24,60 @@ bool trilha_hmac_sha256(trilha_text key, trilha_text data, unsigned char out[TRI
   const void *secret = key.size == 0 ? "" : key.data;
   return HMAC(EVP_sha256(), secret, (int)key.size, content, data.size, out, &size) != NULL &&
          size == TRILHA_SHA256_SIZE;
+}
+
+/* --- HMAC with a key used often (RFC 2104): both pads are absorbed once and their states copied for each text ------
+ */
+
+enum { SHA256_BLOCK_SIZE = 64 };
+
+struct trilha_hmac_key {
+  EVP_MD_CTX *inner, *outer; /* never changed after they are made: only copied from */
+};
+
+static bool absorb_pad(EVP_MD_CTX *state, const unsigned char block[SHA256_BLOCK_SIZE], unsigned char pad) {
+  unsigned char padded[SHA256_BLOCK_SIZE];
+  for (size_t i = 0; i < sizeof padded; i++) padded[i] = block[i] ^ pad;
+  bool ok = EVP_DigestInit_ex(state, EVP_sha256(), NULL) == 1 && EVP_DigestUpdate(state, padded, sizeof padded) == 1;
+  OPENSSL_cleanse(padded, sizeof padded);
+  return ok;
+}
+
+trilha_hmac_key *trilha_hmac_key_new(trilha_text key) {
+  unsigned char block[SHA256_BLOCK_SIZE] = {0};
+  if (key.size > sizeof block)
+    trilha_sha256(key, block);
+  else if (key.size != 0)
+    memcpy(block, key.data, key.size);
+  trilha_hmac_key *ready = calloc(1, sizeof *ready);
+  if (ready != NULL) {
+    ready->inner = EVP_MD_CTX_new();
+    ready->outer = EVP_MD_CTX_new();
+  }
+  if (ready != NULL && (ready->inner == NULL || ready->outer == NULL || !absorb_pad(ready->inner, block, 0x36) ||
+                        !absorb_pad(ready->outer, block, 0x5C))) {
+    trilha_hmac_key_free(ready);
+    ready = NULL;
+  }
+  OPENSSL_cleanse(block, sizeof block);
+  return ready;
+}
+
+void trilha_hmac_key_free(trilha_hmac_key *key) {
+  if (key == NULL) return;
+  EVP_MD_CTX_free(key->inner); /* wipes its state */
+  EVP_MD_CTX_free(key->outer);
+  free(key);
+}
+
+bool trilha_hmac_key_sign(const trilha_hmac_key *key, trilha_text data, unsigned char out[TRILHA_SHA256_SIZE]) {
+  EVP_MD_CTX *state = EVP_MD_CTX_new();
+  if (state == NULL) return false;
+  bool ok = EVP_MD_CTX_copy_ex(state, key->inner) == 1 && EVP_DigestUpdate(state, data.data, data.size) == 1 &&
+            EVP_DigestFinal_ex(state, out, NULL) == 1 && EVP_MD_CTX_copy_ex(state, key->outer) == 1 &&
+            EVP_DigestUpdate(state, out, TRILHA_SHA256_SIZE) == 1 && EVP_DigestFinal_ex(state, out, NULL) == 1;
+  EVP_MD_CTX_free(state);
+  return ok;
 }
 
 /* T(n) = HMAC(PRK, T(n-1) | info | n), one after the other (RFC 5869, section 2.3). */

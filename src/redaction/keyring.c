@@ -20,7 +20,10 @@ void trilha_keyring_wipe(trilha_buffer *buffer) {
 
 void trilha_keyring_free(trilha_keyring *keyring) {
   if (keyring == NULL) return;
-  explicit_bzero(keyring, sizeof *keyring);
+  for (size_t i = 0; i < keyring->count; i++) {
+    trilha_hmac_key_free(keyring->keys[i].redaction);
+    trilha_hmac_key_free(keyring->keys[i].digest);
+  }
   free(keyring);
 }
 
@@ -55,10 +58,23 @@ static trilha_status bad_line(trilha_error *err, size_t line, const char *why) {
   return trilha_error_set(err, TRILHA_INVALID, "KEYRING_INVALID", "keyring line %zu: %s", line, why);
 }
 
-static bool derive(trilha_key *key, trilha_text root) {
-  trilha_text salt = {"", 0};
-  return trilha_hkdf_sha256(root, salt, PURPOSE_REDACTION, key->redaction, sizeof key->redaction) &&
-         trilha_hkdf_sha256(root, salt, PURPOSE_DIGEST, key->digest, sizeof key->digest);
+/* NULL without memory. */
+static trilha_hmac_key *derive(trilha_text root, trilha_text purpose) {
+  unsigned char secret[TRILHA_SHA256_SIZE];
+  trilha_hmac_key *key = NULL;
+  if (trilha_hkdf_sha256(root, (trilha_text){"", 0}, purpose, secret, sizeof secret))
+    key = trilha_hmac_key_new((trilha_text){(const char *)secret, sizeof secret});
+  explicit_bzero(secret, sizeof secret);
+  return key;
+}
+
+static trilha_status add_key(trilha_keyring *keyring, trilha_text kid, trilha_text root, trilha_error *err) {
+  trilha_key *key = &keyring->keys[keyring->count++];
+  memcpy(key->kid, kid.data, kid.size);
+  key->kid_size = kid.size;
+  key->redaction = derive(root, PURPOSE_REDACTION);
+  key->digest = derive(root, PURPOSE_DIGEST);
+  return key->redaction == NULL || key->digest == NULL ? trilha_error_no_memory(err) : TRILHA_OK;
 }
 
 static trilha_status add_line(trilha_keyring *keyring, trilha_text line, size_t number, trilha_error *err) {
@@ -72,20 +88,13 @@ static trilha_status add_line(trilha_keyring *keyring, trilha_text line, size_t 
   /* Decoding needs size * 3 / 4 + 1 bytes, so the encoded size is bounded first. */
   unsigned char root[TRILHA_ROOT_KEY_SIZE_MAX + 4];
   size_t root_size = 0;
-  trilha_status status = TRILHA_OK;
-  trilha_key *key = &keyring->keys[keyring->count];
+  trilha_status status;
   if (encoded.size > TRILHA_ROOT_KEY_SIZE_MAX / 3 * 4 || !trilha_base64_decode(encoded, root, &root_size))
     status = bad_line(err, number, "the key is not base64 of 32 to 1,023 bytes");
   else if (root_size < TRILHA_ROOT_KEY_SIZE_MIN)
     status = bad_line(err, number, "the key is shorter than 32 bytes");
-  else if (!derive(key, (trilha_text){(const char *)root, root_size}))
-    status =
-        trilha_error_set(err, TRILHA_INTERNAL, "KEYRING_DERIVATION", "the key of line %zu cannot be derived", number);
-  if (status == TRILHA_OK) {
-    memcpy(key->kid, kid.data, kid.size);
-    key->kid_size = kid.size;
-    keyring->count++;
-  }
+  else
+    status = add_key(keyring, kid, (trilha_text){(const char *)root, root_size}, err);
   explicit_bzero(root, sizeof root);
   return status;
 }
@@ -230,9 +239,7 @@ trilha_status trilha_keyring_digest(const trilha_keyring *keyring, trilha_text k
   trilha_status status = digest_message(fields, payload, &message, err);
   if (status != TRILHA_OK) return status;
   unsigned char mac[TRILHA_SHA256_SIZE];
-  if (!trilha_hmac_sha256((trilha_text){(const char *)key->digest, sizeof key->digest}, trilha_buffer_text(&message),
-                          mac))
-    return trilha_error_set(err, TRILHA_INTERNAL, "DIGEST_FAILED", "HMAC-SHA-256 failed");
+  if (!trilha_hmac_key_sign(key->digest, trilha_buffer_text(&message), mac)) return trilha_error_no_memory(err);
   char encoded[TRILHA_SHA256_SIZE * 4 / 3 + 3];
   size_t size = trilha_base64url(mac, sizeof mac, encoded);
   trilha_buffer_add_text(out, trilha_key_kid(key));

@@ -19,8 +19,8 @@ enum {
 typedef struct trilha_key {
   char kid[TRILHA_KID_SIZE_MAX];
   size_t kid_size;
-  unsigned char redaction[TRILHA_SHA256_SIZE]; /* HKDF "trilha redaction v1": tokens */
-  unsigned char digest[TRILHA_SHA256_SIZE];    /* HKDF "trilha digest v1": content digests (ruling R21) */
+  trilha_hmac_key *redaction; /* HKDF "trilha redaction v1": tokens */
+  trilha_hmac_key *digest;    /* HKDF "trilha digest v1": content digests (ruling R21) */
 } trilha_key;
 
 struct trilha_keyring {

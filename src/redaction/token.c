@@ -126,9 +126,7 @@ trilha_status trilha_token_write(trilha_token_work *work, const trilha_key *key,
   if (status == TRILHA_OK) status = trilha_buffer_check(message, err);
   if (status != TRILHA_OK) return status;
   unsigned char mac[TRILHA_SHA256_SIZE];
-  trilha_text secret = {(const char *)key->redaction, sizeof key->redaction};
-  if (!trilha_hmac_sha256(secret, trilha_buffer_text(message), mac))
-    return trilha_error_set(err, TRILHA_INTERNAL, "HASH_FAILED", "HMAC-SHA-256 failed");
+  if (!trilha_hmac_key_sign(key->redaction, trilha_buffer_text(message), mac)) return trilha_error_no_memory(err);
   char encoded[TRILHA_SHA256_SIZE * 4 / 3 + 3];
   trilha_base64url(mac, sizeof mac, encoded);
   trilha_buffer_add_string(out, "h1:");

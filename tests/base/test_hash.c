@@ -40,6 +40,30 @@ static void hmac_gives_the_answers_of_rfc_4231(void **state) {
   assert_hex(out, sizeof out, "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad");
 }
 
+static void key_made_ready_signs_as_the_one_shot_function(void **state) {
+  (void)state;
+  char key[200], data[300];
+  for (size_t i = 0; i < sizeof key; i++) key[i] = (char)(i * 7);
+  for (size_t i = 0; i < sizeof data; i++) data[i] = (char)(i * 13);
+  for (size_t size = 0; size <= sizeof key; size++) {
+    trilha_text secret = {key, size}, text = {data, size * sizeof data / sizeof key};
+    unsigned char once[TRILHA_SHA256_SIZE], ready[TRILHA_SHA256_SIZE];
+    trilha_hmac_key *k = trilha_hmac_key_new(secret);
+    assert_non_null(k);
+    for (int again = 0; again < 2; again++) {
+      assert_true(trilha_hmac_sha256(secret, text, once) && trilha_hmac_key_sign(k, text, ready));
+      assert_memory_equal(once, ready, sizeof once);
+    }
+    trilha_hmac_key_free(k);
+  }
+  trilha_hmac_key *none = trilha_hmac_key_new((trilha_text){0});
+  unsigned char out[TRILHA_SHA256_SIZE];
+  assert_true(none != NULL && trilha_hmac_key_sign(none, (trilha_text){0}, out));
+  assert_hex(out, sizeof out, "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad");
+  trilha_hmac_key_free(none);
+  trilha_hmac_key_free(NULL);
+}
+
 static void hkdf_gives_the_answers_of_rfc_5869(void **state) {
   (void)state;
   unsigned char out[82];
@@ -147,6 +171,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sha256_gives_the_standard_answers),
       cmocka_unit_test(hmac_gives_the_answers_of_rfc_4231),
+      cmocka_unit_test(key_made_ready_signs_as_the_one_shot_function),
       cmocka_unit_test(hkdf_gives_the_answers_of_rfc_5869),
       cmocka_unit_test(base64url_is_written_without_padding_and_both_alphabets_are_read),
       cmocka_unit_test(base64_refuses_what_has_another_spelling),
