@@ -25,7 +25,7 @@ build: ## build the program (build/trilha) and the library
 
 test: ## install what is missing, build with fault points, run all tests (T=NAME: one)
 	@tools/install-deps build test
-	@tools/run-tests $(TEST_BUILD) --setup=-Dfault_points=true $(foreach flag,$(MESON_FLAGS),--setup=$(flag)) $(T)
+	@tools/run-tests $(TEST_BUILD) --postgres --setup=-Dfault_points=true $(foreach flag,$(MESON_FLAGS),--setup=$(flag)) $(T)
 
 demo: ## install what is missing, build, and show the main job step by step
 	@tools/install-deps build
@@ -42,7 +42,7 @@ tidy: ## check the rules of rooms and style
 	@tools/tidy
 
 # Both with clang; -O1 keeps the reports readable.
-SANITIZED = CC=clang CXX=clang++ tools/run-tests $(1) --setup=-Db_sanitize=$(2) --setup=-Db_lundef=false --setup=-Doptimization=1 \
+SANITIZED = CC=clang CXX=clang++ tools/run-tests $(1) --postgres --setup=-Db_sanitize=$(2) --setup=-Db_lundef=false --setup=-Doptimization=1 \
   --setup=-Dfault_points=true $(foreach flag,$(MESON_FLAGS),--setup=$(flag))
 ADDRESS = address,undefined
 # Suites of rooms in which more than one thread runs.
