@@ -271,6 +271,8 @@ int trilha_cli_put_event_line(trilha_cli *cli, const trilha_event *event);
 /* JSON text over several lines, two blanks a level, for people. */
 void trilha_cli_put_indented(trilha_cli *cli, trilha_text json, int indent);
 
+/* A key, the demanda.* types and the seed events (dev.c). */
+int trilha_cli_fill_for_development(trilha_cli *cli);
 /* Registers the versions and tells what became of each (registry.c). */
 struct trilha_cli_type_files;
 /* "applied", "present", … in the chosen language (init.c). */

@@ -50,5 +50,5 @@ int trilha_cli_run_init(trilha_cli *cli, const trilha_cli_args *args) {
   if (trilha_migrate(&options, cli->dry_run, on_migration, cli, &error) != TRILHA_OK) {
     return trilha_cli_fail(cli, &error);
   }
-  return TRILHA_EXIT_OK;
+  return trilha_cli_has(args, "dev") && !cli->dry_run ? trilha_cli_fill_for_development(cli) : TRILHA_EXIT_OK;
 }

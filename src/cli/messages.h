@@ -150,6 +150,9 @@
 #define SAY_KEY_KEEP                                                                         \
   "keep %s safe and backed up: without it no stored hash can be compared with a text again", \
       "guarde %s bem e com cópia: sem ele nenhum hash gravado pode voltar a ser comparado com um texto"
+#define SAY_KEY_MADE                                               \
+  "made the keyring %s; to use it: export TRILHA_KEYRING=file:%s", \
+      "chaveiro %s criado; para usá-lo: export TRILHA_KEYRING=file:%s"
 #define SAY_KEY_NEWEST "  (newest: used for new events)", "  (mais nova: usada em eventos novos)"
 
 #endif

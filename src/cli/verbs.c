@@ -66,6 +66,14 @@ static const trilha_cli_option init_options[] = {
      NULL,
      {"print the SQL of all migrations instead of running them",
       "mostrar o SQL de todas as migrações em vez de executá-las"}},
+    {"dev",
+     0,
+     TRILHA_CLI_FLAG,
+     false,
+     0,
+     NULL,
+     {"also a key, the demanda.* types and three seed events, to develop against",
+      "também uma chave, os tipos demanda.* e três eventos de exemplo, para desenvolver"}},
     {NULL, 0, TRILHA_CLI_FLAG, false, 0, NULL, {NULL, NULL}},
 };
 const trilha_cli_option trilha_cli_publish_options[] = {
@@ -328,7 +336,7 @@ const trilha_cli_verb trilha_cli_verbs[] = {
                   "Cria no armazenamento o que a Trilha precisa, ou o atualiza para esta versão: cada migração roda "
                   "uma vez, sob uma trava. Rodar de novo não faz mal."},
      .operands = "",
-     .shared = TRILHA_CLI_STORE | TRILHA_CLI_JSON | TRILHA_CLI_DRY_RUN,
+     .shared = TRILHA_CLI_STORE | TRILHA_CLI_KEYRING | TRILHA_CLI_JSON | TRILHA_CLI_DRY_RUN,
      .options = init_options,
      .examples = {{"trilha init",
                    {"a new SQLite file trilha.db in this folder", "um novo arquivo SQLite trilha.db nesta pasta"}},

@@ -37,6 +37,19 @@ def test_init_print_sql_is_sql_for_the_kind_of_store_and_touches_nothing():
         assert list(folder.path.iterdir()) == []
 
 
+def test_init_dev_makes_a_store_to_develop_against_and_again_changes_nothing():
+    with Folder() as folder:
+        first = folder.run("init", "--dev")
+        assert first.status == 0 and "export TRILHA_KEYRING=file:trilha.keyring" in first.err, first
+        assert stat.S_IMODE(os.stat(folder.path / "trilha.keyring").st_mode) == 0o600
+        again = folder.run("init", "--dev")
+        assert again.status == 0 and again.err == "" and again.out.count("with the same content") == 3, again
+        page = json.loads(folder.run("events", "list", "--json").out)
+        assert [row["timestamp"] for row in page["linhas"]] == ["2026-06-15T10:30:00Z", "2026-06-15T10:30:05Z",
+                                                               "2026-06-15T10:30:10Z"]
+        assert "Rua das Flores" not in json.dumps(page, ensure_ascii=False)
+
+
 def test_init_in_a_place_that_cannot_be_written_fails_with_a_reason():
     outcome = run("init", "--store", "sqlite:/proc/nowhere/trilha.db")
     assert outcome.status in (1, 4) and outcome.err.startswith("trilha: "), outcome

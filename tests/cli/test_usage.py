@@ -32,6 +32,25 @@ def test_unknown_command_is_answered_with_the_nearest_one_and_2():
     assert "unknown command 'verison'; did you mean 'trilha version'?" in outcome.err
 
 
+def test_second_words_get_suggestions_too_and_are_found_without_their_first():
+    assert "'trilha events' has no command 'lsit'; did you mean 'trilha events list'?" in run("events", "lsit").err
+    assert "did you mean 'trilha events replay'?" in run("replay").err
+    assert run("events").status == 2 and "  events tail " in run("events").err
+    assert run("events", "--help").status == 0 and "  events tail " in run("events", "--help").out
+
+
+def test_options_may_stand_anywhere_and_be_spelled_with_an_equals_sign():
+    outcomes = [run(*words) for words in (("--store", "sqlite:none.db", "events", "list"), ("events", "-s", "sqlite:none.db", "list"),
+                                          ("events", "list", "--store=sqlite:none.db"), ("events", "list", "-ssqlite:none.db"))]
+    assert {outcome.status for outcome in outcomes} == {4} and len({outcome.err for outcome in outcomes}) == 1, outcomes
+
+
+def test_option_given_twice_is_refused_unless_it_repeats():
+    outcome = run("events", "list", "--type", "a", "--type", "b")
+    assert outcome.status == 2 and "option --type was given twice" in outcome.err
+    assert run("events", "replay", "--type", "a", "--type", "b").status == 4  # only the store is missing
+
+
 def test_unknown_command_unlike_any_other_gets_no_guess():
     outcome = run("quetzalcoatl")
     assert outcome.status == 2 and "did you mean" not in outcome.err
