@@ -160,9 +160,16 @@ static bool take_member(const trilha_shape *shape, trilha_text subject, size_t *
 }
 
 static bool match_run(const trilha_shape *shape, trilha_text subject) {
+  const unsigned char *data = (const unsigned char *)subject.data;
   uint64_t count = 0;
-  for (size_t at = 0; at < subject.size; count++)
+  for (size_t at = 0; at < subject.size;) {
+    size_t from = at;
+    while (at < subject.size && data[at] < 0x80 && shape->table[data[at]] == LEAD_MEMBER) at++;
+    count += at - from;
+    if (at == subject.size) break;
     if (!take_member(shape, subject, &at)) return false;
+    count++;
+  }
   return count >= shape->min && (shape->max == TRILHA_PATTERN_UNBOUNDED || count <= shape->max);
 }
 
