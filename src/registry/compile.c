@@ -146,6 +146,11 @@ static void unusable(trilha_registry *registry, const trilha_registry_type *type
               "a registered schema cannot be used; its events are refused", &fields);
 }
 
+/* Want of memory, also where it left the metaschema undecided: no fault of the schema's, and never kept as one. */
+static bool passing(const trilha_error *failure) {
+  return failure->status == TRILHA_NO_MEMORY || strcmp(failure->code, "SCHEMA_UNDECIDED") == 0;
+}
+
 trilha_status trilha_registry_entry_compile(trilha_registry *registry, trilha_registry_entry *entry,
                                             trilha_error *err) {
   if (atomic_load_explicit(&entry->ready, memory_order_acquire)) return TRILHA_OK;
@@ -155,7 +160,7 @@ trilha_status trilha_registry_entry_compile(trilha_registry *registry, trilha_re
   if (!atomic_load_explicit(&program->ready, memory_order_relaxed)) {
     trilha_error failure = {0};
     status = compile_text(registry, program, &failure);
-    if (status == TRILHA_NO_MEMORY) { /* the next publisher tries again */
+    if (passing(&failure)) { /* the next publisher tries again */
       pthread_mutex_unlock(&program->lock);
       return trilha_error_copy(err, &failure);
     }

@@ -221,6 +221,46 @@ static void publishers_go_on_while_others_register(void **state) {
   bench_free(c.b);
 }
 
+typedef struct runner {
+  bench *b;
+  pthread_barrier_t *start;
+  const trilha_schema *schema;
+} runner;
+
+static void *acquire_at_once(void *argument) {
+  runner *r = argument;
+  trilha_error err;
+  const trilha_registry_type *type = NULL;
+  pthread_barrier_wait(r->start);
+  if (acquire(r->b, "t", "1.0.0", &type, &err) == TRILHA_OK) {
+    r->schema = type->schema;
+    trilha_registry_release(r->b->registry, type);
+  }
+  return NULL;
+}
+
+static void version_that_many_need_at_once_is_compiled_once(void **state) {
+  (void)state;
+  enum { THREADS = 8, ROUNDS = 20 };
+  for (int round = 0; round < ROUNDS; round++) {
+    bench *b = bench_new(SLOW_MS);
+    memory_registry_put(&b->memory, "t", "1.0.0", "ativo", HASHED);
+    pthread_barrier_t start;
+    pthread_barrier_init(&start, NULL, THREADS);
+    pthread_t threads[THREADS];
+    runner runners[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+      runners[i] = (runner){b, &start, NULL};
+      assert_int_equal(pthread_create(&threads[i], NULL, acquire_at_once, &runners[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    for (int i = 0; i < THREADS; i++) assert_true(runners[i].schema != NULL && runners[i].schema == runners[0].schema);
+    assert_int_equal(b->memory.list_calls, 1); /* and the registry read once */
+    pthread_barrier_destroy(&start);
+    bench_free(b);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(known_version_comes_compiled_with_its_need_of_a_key),
@@ -232,6 +272,7 @@ int main(void) {
       cmocka_unit_test(acquired_version_outlives_the_snapshot_it_came_from),
       cmocka_unit_test(store_that_fails_is_an_error_only_once_the_view_is_too_old),
       cmocka_unit_test(schema_that_raw_sql_broke_refuses_its_own_events_only),
+      cmocka_unit_test(version_that_many_need_at_once_is_compiled_once),
       cmocka_unit_test(publishers_go_on_while_others_register),
   };
   return cmocka_run_group_tests_name("registry acquire", tests, NULL, NULL);
