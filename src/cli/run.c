@@ -1,5 +1,6 @@
 /* cli/run: from argv to an exit status. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,10 +51,22 @@ int trilha_cli_done(trilha_cli *cli, int status) {
   return status;
 }
 
+/* A stream that the caller closed must not become a file of the store. What takes its place refuses what the stream is
+ * for, so that lost output is still an error. */
+static void fill_standard_streams(void) {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+    if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+    int placeholder =
+        open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY); /* the lowest free number: fd itself */
+    if (placeholder != fd) _exit(TRILHA_EXIT_FAILED);
+  }
+}
+
 int trilha_cli_main(int argc, char **argv) {
   trilha_cli cli;
   trilha_cli_args args;
   int status;
+  fill_standard_streams();
   signal(SIGPIPE, SIG_IGN); /* a reader that went away is seen by write() */
   trilha_cli_init(&cli);
   if (trilha_cli_parse(&cli, argc, argv, &args, &status)) status = cli.verb->run(&cli, &args);

@@ -197,6 +197,17 @@ def test_full_disk_is_never_reported_as_success():
             assert outcome.status == 1 and "No space left on device" in outcome.err, (words, outcome)
 
 
+def test_closed_streams_are_errors_and_never_become_files_of_the_store():
+    with Store() as store:
+        filled(store, 3)
+        for closing in (">&-", "<&- >&- 2>&-"):
+            done = program.subprocess.run(["bash", "-c", f'"$0" events list {closing}', program.PROGRAM], cwd=store.path,
+                                          env=program.environment(), timeout=60, check=False,
+                                          stdout=program.subprocess.PIPE, stderr=program.subprocess.PIPE)
+            assert done.returncode == 1, (closing, done)
+        assert store.events()["total"] == 3
+
+
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\u009b31m\u202egnp.exe\u2066\u200f\u2028\u061c"
 
 

@@ -21,7 +21,7 @@ static bool read_line(FILE *tool, char *out) {
 }
 
 static bool start(pooled *p) {
-  char command[2048];
+  char command[4096];
   const char *root = getenv("TRILHA_SOURCE_ROOT");
   snprintf(p->folder, sizeof p->folder, "/tmp/trilha-pooler-%ld", (long)getpid());
   snprintf(command, sizeof command,
