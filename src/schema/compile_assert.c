@@ -176,6 +176,29 @@ static schema_bound_kind bound_kind(schema_keyword keyword) {
   }
 }
 
+/* The form of integer bounds that takes two comparisons. */
+static void find_range(schema_number *number) {
+  number->ranged = true;
+  number->scale_max = SCHEMA_DECIMAL_DIGITS_MAX;
+  number->low_add = INT64_MIN;
+  number->high_add = INT64_MAX;
+  bool has_low = false, has_high = false;
+  for (uint32_t i = 0; i < number->count; i++) {
+    const schema_bound *bound = &number->bounds[i];
+    bool lower = bound->kind == BOUND_MIN || bound->kind == BOUND_ABOVE;
+    bool twice = lower ? has_low : has_high;
+    if (!bound->at.small || bound->at.scale != 0 || bound->kind == BOUND_MULTIPLE || twice) number->ranged = false;
+    if (!number->ranged) return;
+    *(lower ? &has_low : &has_high) = true;
+    *(lower ? &number->low : &number->high) = bound->at.m;
+    *(lower ? &number->low_add : &number->high_add) = bound->kind == BOUND_ABOVE   ? 1
+                                                      : bound->kind == BOUND_BELOW ? -1
+                                                                                   : 0;
+    int64_t size = bound->at.m < 0 ? -bound->at.m : bound->at.m;
+    while (size > INT64_MAX / 2 / trilha_schema_power_of_ten(number->scale_max)) number->scale_max--;
+  }
+}
+
 void trilha_schema_emit_number(schema_compiler *c, schema_builder *b, const schema_keyword *keywords, size_t count) {
   schema_number *number = NULL;
   schema_keyword first = KW_NONE;
@@ -194,7 +217,9 @@ void trilha_schema_emit_number(schema_compiler *c, schema_builder *b, const sche
     number->bounds[number->count++] =
         (schema_bound){trilha_schema_decimal(trilha_json_text(value)), bound_kind(keywords[i])};
   }
-  if (number != NULL) trilha_schema_emit(c, b, OP_NUMBER, first)->u.number = number;
+  if (number == NULL) return;
+  find_range(number);
+  trilha_schema_emit(c, b, OP_NUMBER, first)->u.number = number;
 }
 
 /* --- sizes, names --------------------------------------------------------------------------------------------- */

@@ -32,7 +32,7 @@ static inline const char *trilha_schema_read_digits(const char *text, const char
     value = value * 100000000 + trilha_schema_eight_digits(eight);
     text += 8;
   }
-  for (; text < end && (unsigned char)(*text - '0') <= 9; text++) value = value * 10 + (*text - '0');
+  while (text < end && (unsigned char)(*text - '0') <= 9) value = value * 10 + (*text++ - '0');
   *m = value;
   return text;
 }
@@ -45,7 +45,7 @@ static inline bool trilha_schema_decimal_read(const char *text, size_t size, int
   if (end - text > SCHEMA_DECIMAL_DIGITS_MAX) return false; /* a point may be among them */
   int64_t m = 0;
   uint32_t scale = 0;
-  text = trilha_schema_read_digits(text, end, &m);
+  while (text < end && (unsigned char)(*text - '0') <= 9) m = m * 10 + (*text++ - '0');
   if (text < end && *text == '.') {
     scale = (uint32_t)(end - text - 1);
     text = trilha_schema_read_digits(text + 1, end, &m);

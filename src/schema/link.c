@@ -7,7 +7,7 @@ enum {
   INLINE_MAX = 8,        /* instructions of a block that is copied into its caller */
   INLINE_TOTAL_MAX = 64, /* instructions of a caller that grows */
   INLINE_ROUNDS = 4,
-  FLAT_HEIGHT_MAX = 16, /* native recursion of blocks in one another; about 200 bytes of stack each */
+  FLAT_HEIGHT_MAX = 32, /* native recursion of blocks in one another; about 200 bytes of stack each */
   NARROW_ROUNDS = 8
 };
 

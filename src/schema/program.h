@@ -139,6 +139,12 @@ typedef struct schema_bound {
   schema_bound_kind kind;
 } schema_bound;
 struct schema_number {
+  /* When every bound is an integer: low * 10^scale + low_add <= m <= high * 10^scale + high_add for a number m /
+   * 10^scale of scale up to scale_max; the add is 1 and -1 for exclusive bounds, the end of the range for absent ones.
+   */
+  bool ranged;
+  uint32_t scale_max;
+  int64_t low, low_add, high, high_add;
   uint32_t count;
   schema_bound bounds[5];
 };
