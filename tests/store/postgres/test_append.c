@@ -1,5 +1,6 @@
 /* store/postgres: appending: duplicates, refusals, time-outs, lost answers, round trips. */
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -392,6 +393,32 @@ static void a_backend_terminated_while_it_waits_is_unknown_and_its_event_absent(
   PQfinish(killer);
 }
 
+#ifdef TRILHA_FAULT_POINTS
+/* A child appends one event with a fault armed; the parent looks at what is left and repeats it. */
+static void expect_after_kill(fixture *f, const char *fault, int64_t rows_left) {
+  pid_t child = fork();
+  if (child == 0) {
+    setenv("TRILHA_FAULT", fault, 1);
+    fixture_append_one(fixture_open(f->url), 42);
+    _exit(0);
+  }
+  int status = 0;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  assert_int_equal(rows_in_log(f), rows_left);
+  assert_int_equal(fixture_append_one(f->store, 42), 1);
+  assert_int_equal(rows_in_log(f), 1);
+}
+
+static void a_publisher_killed_before_it_sends_left_nothing(void **state) {
+  expect_after_kill(*state, "postgres.append.before_send=kill", 0);
+}
+
+static void a_publisher_killed_after_the_answer_left_its_event_once(void **state) {
+  expect_after_kill(*state, "postgres.append.after_answer=kill", 1);
+}
+#endif
+
 int main(void) {
 #define ON_MIGRATED(test) cmocka_unit_test_setup_teardown(test, fixture_migrated, fixture_teardown)
   const struct CMUnitTest tests[] = {
@@ -410,6 +437,10 @@ int main(void) {
       ON_MIGRATED(B07_an_answer_that_never_comes_is_unknown_at_the_deadline),
       ON_MIGRATED(a_connection_that_died_while_idle_costs_nothing),
       ON_MIGRATED(a_backend_terminated_while_it_waits_is_unknown_and_its_event_absent),
+#ifdef TRILHA_FAULT_POINTS
+      ON_MIGRATED(a_publisher_killed_before_it_sends_left_nothing),
+      ON_MIGRATED(a_publisher_killed_after_the_answer_left_its_event_once),
+#endif
   };
   if (fixture_skips()) return 0;
   return fixture_end(cmocka_run_group_tests_name("store/postgres append", tests, NULL, NULL));

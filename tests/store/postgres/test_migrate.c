@@ -242,6 +242,45 @@ static void the_specified_seed_runs_unmodified(void **state) {
   assert_int_equal(seen.scanned_to, 3);
 }
 
+/* pg_dump's text without what differs from run to run: comments, settings, empty lines. */
+static void dump_schema(const fixture *f, trilha_buffer *out) {
+  char command[1024], line[4096];
+  snprintf(command, sizeof command,
+           "PATH=$PATH:/usr/lib/postgresql/15/bin pg_dump --schema-only --no-owner --schema=core '%s' 2>/dev/null | "
+           "grep -vE '^(--.*|SET .*|SELECT pg_catalog.set_config.*|.(un)?restrict .*|)$'",
+           f->url);
+  FILE *dump = popen(command, "r");
+  assert_non_null(dump);
+  while (fgets(line, sizeof line, dump) != NULL) trilha_buffer_add_string(out, line);
+  pclose(dump);
+}
+
+static void the_reviewed_schema_is_what_the_migrations_make(void **state) {
+  fixture *f = *state;
+  if (fixture_number(f->sql, "SELECT current_setting('server_version_num')::int / 10000") != 15)
+    skip(); /* others dump otherwise */
+  TRILHA_BUFFER_SCOPED made;
+  trilha_buffer_init(&made, 0);
+  trilha_buffer_add_string(
+      &made,
+      "-- What the migrations make, as pg_dump 15 tells it, for review; a test compares it with a fresh store.\n");
+  dump_schema(f, &made);
+  if (made.size < 1000) skip(); /* no pg_dump here */
+  const char *root = getenv("TRILHA_SOURCE_ROOT");
+  if (getenv("TRILHA_UPDATE_SCHEMA") != NULL) {
+    char path[1024];
+    snprintf(path, sizeof path, "%s/sql/postgres/schema.sql", root == NULL ? "." : root);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(made.data, 1, made.size, file), made.size);
+    fclose(file);
+  }
+  char *reviewed = fixture_source("sql/postgres/schema.sql");
+  if (strcmp(reviewed, made.data) != 0)
+    fail_msg("sql/postgres/schema.sql differs: run this test with TRILHA_UPDATE_SCHEMA=1 and review");
+  free(reviewed);
+}
+
 int main(void) {
 #define ON_EMPTY(test)    cmocka_unit_test_setup_teardown(test, fixture_empty, fixture_teardown)
 #define ON_MIGRATED(test) cmocka_unit_test_setup_teardown(test, fixture_migrated, fixture_teardown)
@@ -257,6 +296,7 @@ int main(void) {
       ON_EMPTY(a_role_that_may_not_create_roles_or_schemas_is_told_what_to_do),
       ON_EMPTY(the_printed_sql_run_by_hand_makes_the_same_store),
       ON_MIGRATED(the_specified_seed_runs_unmodified),
+      ON_MIGRATED(the_reviewed_schema_is_what_the_migrations_make),
   };
   if (fixture_skips()) return 0;
   return fixture_end(cmocka_run_group_tests_name("store/postgres migrate", tests, NULL, NULL));
