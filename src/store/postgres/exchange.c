@@ -9,10 +9,10 @@
 _Static_assert(TRILHA_SQL_POSTGRES_QUERY_COUNT <= 64, "trilha_pg_connection.prepared has one bit per query");
 
 static int index_of_query(const char *sql) {
-  for (int i = 0; i < TRILHA_SQL_POSTGRES_QUERY_COUNT; i++)
-    if (trilha_sql_postgres_queries[i].sql == sql) return i;
-  TRILHA_ASSERT(!"a step runs a query of sql/postgres/queries");
-  return -1;
+  int i = 0;
+  while (i < TRILHA_SQL_POSTGRES_QUERY_COUNT && trilha_sql_postgres_queries[i].sql != sql) i++;
+  TRILHA_ASSERT(i < TRILHA_SQL_POSTGRES_QUERY_COUNT); /* a step runs a query of sql/postgres/queries */
+  return i;
 }
 
 typedef struct sent_parameters {
