@@ -25,7 +25,7 @@ build: ## build the program (build/trilha) and the library
 
 test: ## install what is missing, build with fault points, run all tests (T=NAME: one)
 	@tools/install-deps build test
-	@tools/run-tests $(TEST_BUILD) --postgres --setup=-Dfault_points=true $(foreach flag,$(MESON_FLAGS),--setup=$(flag)) $(T)
+	@tools/run-tests $(TEST_BUILD) --postgres --times=4 --setup=-Dfault_points=true $(foreach flag,$(MESON_FLAGS),--setup=$(flag)) $(T)
 
 demo: ## install what is missing, build, and show the main job step by step
 	@tools/install-deps build
@@ -52,10 +52,10 @@ STEADY = $$(setarch -R true 2>/dev/null && echo setarch -R)
 
 sanitize: ## run the tests under the address and undefined behaviour sanitizers
 	@UBSAN_OPTIONS=$${UBSAN_OPTIONS:-halt_on_error=1:abort_on_error=1:print_stacktrace=1} \
-	  $(call SANITIZED,build-asan,$(ADDRESS)) --times=5 --no-suite=tools $(T)
+	  $(call SANITIZED,build-asan,$(ADDRESS)) --times=8 --no-suite=tools $(T)
 
 threads: ## run the tests of rooms with threads under the thread sanitizer
-	@$(STEADY) env $(call SANITIZED,build-tsan,thread) --times=10 $(if $(T),$(T),$(foreach suite,$(THREADED),--suite=$(suite)))
+	@$(STEADY) env $(call SANITIZED,build-tsan,thread) --times=12 $(if $(T),$(T),$(foreach suite,$(THREADED),--suite=$(suite)))
 
 bench: ## run the benchmarks
 	@test -f build-bench/build.ninja || meson setup build-bench -Dtests=false --buildtype=release >/dev/null
