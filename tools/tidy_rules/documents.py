@@ -88,7 +88,7 @@ def limits_are_listed(tree):
             defined = re.match(r"\s*#\s*define\s+(TRILHA_\w+)\b(?!\()", line)
             names = [defined.group(1)] if defined else re.findall(r"\b(TRILHA_\w+)\s*=(?!=)", line)
             for name in names:
-                if re.search(r"_MAX(_|$)|_LIMIT(_|$)", name):
+                if re.search(r"_MAX(_|$)|\w_LIMIT(_|$)", name[len("TRILHA_"):]):
                     used.setdefault(name, (source.path, number))
     if tree.has(LIMITS):
         text = tree.text(LIMITS)

@@ -66,7 +66,7 @@ typedef void (*measured)(fixture *f, int round);
 static int64_t buffers_each(fixture *f, int64_t before, measured work, int rounds) {
   for (int i = 0; i < rounds; i++) work(f, i);
   int64_t buffers = (settle(f) - before) / rounds;
-  print_message("%lld buffers each\n", (long long)buffers);
+  print_message("# %lld buffers each\n", (long long)buffers);
   return buffers;
 }
 
