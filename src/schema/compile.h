@@ -189,6 +189,8 @@ schema_decimal trilha_schema_decimal(trilha_text text);
  */
 bool trilha_schema_evaluated_statically(schema_compiler *c, schema_builder *b);
 
+/* Gives blocks their tags; types must be known (tag.c). */
+void trilha_schema_find_tags(schema_compiler *c);
 /* Finishes a program: aliases, inlining, heights, quick refusals. */
 void trilha_schema_link(schema_compiler *c, schema_program *program);
 

@@ -212,29 +212,6 @@ static void narrow_types(schema_compiler *c) {
   }
 }
 
-/* A member that must equal something, as oneOf branches have them, decides before the rest is looked at. */
-static void find_tag(schema_block *block) {
-  for (uint32_t k = 0; k < block->count; k++) {
-    const schema_instr *instr = &block->code[k];
-    if (instr->op == OP_CALL && instr->u.block->tag != 0 && block->tag == 0) {
-      block->tag = instr->u.block->tag;
-      block->tag_check = instr->u.block->tag_check;
-      block->tag_required = instr->u.block->tag_required;
-    }
-    if (instr->op != OP_OBJECT && instr->op != OP_OBJECT_PATTERNS) continue;
-    const schema_object *object = instr->u.object;
-    for (uint32_t i = 0; i < object->entry_count; i++) {
-      const schema_entry *entry = &object->entries[i];
-      if (entry->block == NULL || entry->block->count != 1 || entry->block->code[0].op != OP_ENUM) continue;
-      bool required = (object->required & entry->watch) != 0;
-      if (block->tag != 0 && !(required && !block->tag_required)) continue;
-      block->tag = entry->key;
-      block->tag_check = &entry->block->code[0];
-      block->tag_required = required;
-    }
-  }
-}
-
 void trilha_schema_link(schema_compiler *c, schema_program *program) {
   settle_dynamic(c, program);
   if (!c->plain && !program->dynamic) {
@@ -244,5 +221,5 @@ void trilha_schema_link(schema_compiler *c, schema_program *program) {
   mark_leaves(c);
   measure_heights(c);
   narrow_types(c);
-  for (size_t i = c->block_count; i-- > 0 && !c->plain;) find_tag(c->blocks[i]);
+  if (!c->plain) trilha_schema_find_tags(c);
 }

@@ -111,10 +111,16 @@ struct schema_block {
   uint8_t flat;                   /* may run by bounded native recursion (link.c) */
   uint8_t leaf;                   /* has leaves only */
   uint8_t types;                  /* values of other types certainly fail */
-  uint8_t tag_required;
-  uint16_t tag;                  /* key number of a member that decides, or 0 */
-  const schema_instr *tag_check; /* OP_ENUM that member must pass when it is there */
+  const struct schema_tag *tag;   /* an object that does not have it certainly fails; or NULL */
 };
+
+/* A member that must have one of some values. */
+typedef struct schema_tag {
+  uint16_t key;
+  bool required;
+  uint32_t count;
+  const schema_enum **values; /* any of them will do */
+} schema_tag;
 
 enum { STRING_HAS_LENGTH = 1, STRING_HAS_PATTERN = 2, STRING_HAS_FORMAT = 4 };
 struct schema_string {

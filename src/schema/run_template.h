@@ -301,13 +301,17 @@ typedef struct seen_tag {
 /* Whether the block certainly fails, seen at a glance. */
 static inline bool refuses(schema_run *run, const schema_block *block, const trilha_json_value *v, seen_tag *seen) {
   if ((block->types >> v->type & 1) == 0) return true;
-  if (block->tag == 0 || v->type != TRILHA_JSON_OBJECT) return false;
-  if (seen->key != block->tag) {
+  const schema_tag *tag = block->tag;
+  if (tag == NULL || v->type != TRILHA_JSON_OBJECT) return false;
+  if (seen->key != tag->key) {
     run->steps -= v->size;
-    *seen = (seen_tag){block->tag, find_member(v, block->tag)};
+    *seen = (seen_tag){tag->key, find_member(v, tag->key)};
   }
-  if (seen->member == NULL) return block->tag_required != 0;
-  return check_enum(run, block->tag_check->u.values, seen->member) == RESULT_FAIL;
+  if (seen->member == NULL) return tag->required;
+  for (uint32_t i = 0; i < tag->count; i++) {
+    if (check_enum(run, tag->values[i], seen->member) != RESULT_FAIL) return false;
+  }
+  return true;
 }
 
 /* A branch has ended; true when the answer is known. */

@@ -240,6 +240,55 @@ static void numbers_with_absurd_exponents_are_judged(void **state) {
   assert_int_equal(judge_once("{\"not\":{\"minLength\":99999999999999999999}}", "\"x\""), TRILHA_VERDICT_VALID);
 }
 
+static void names_that_come_twice_are_judged_at_both_places(void **state) {
+  (void)state;
+  const char *one = "{\"properties\":{\"a\":{\"type\":\"number\"}}}";
+  assert_int_equal(judge_once(one, "{\"a\":1,\"a\":\"x\"}"), TRILHA_VERDICT_INVALID);
+  assert_int_equal(judge_once(one, "{\"a\":\"x\",\"a\":1}"), TRILHA_VERDICT_INVALID);
+  const char *tagged =
+      "{\"oneOf\":[{\"anyOf\":[{\"properties\":{\"t\":{\"const\":\"a\"}},\"required\":[\"t\"]},{\"properties\":{"
+      "\"t\":{\"const\":\"b\"}},\"required\":[\"t\"]}]},{\"properties\":{\"t\":{\"enum\":[\"c\",5]}},\"required\":"
+      "[\"t\"]},{\"type\":\"array\"}]}";
+  assert_int_equal(judge_once(tagged, "{\"t\":\"a\",\"t\":\"c\"}"), TRILHA_VERDICT_INVALID);
+  assert_int_equal(judge_once(tagged, "{\"t\":\"c\",\"t\":\"a\"}"), TRILHA_VERDICT_INVALID);
+  assert_int_equal(judge_once(tagged, "{\"t\":\"b\"}"), TRILHA_VERDICT_VALID);
+  assert_int_equal(judge_once(tagged, "{\"x\":[],\"t\":5.0}"), TRILHA_VERDICT_VALID);
+  assert_int_equal(judge_once(tagged, "{\"x\":1}"), TRILHA_VERDICT_INVALID);
+  assert_int_equal(judge_once(tagged, "[]"), TRILHA_VERDICT_VALID);
+}
+
+static void integer_bounds_hold_at_both_ends_for_fractions(void **state) {
+  (void)state;
+  const char *closed = "{\"minimum\":-1,\"maximum\":1}", *open = "{\"exclusiveMinimum\":-1,\"exclusiveMaximum\":1}";
+  static const struct {
+    const char *number;
+    bool in_closed, in_open;
+  } cases[] = {{"1", true, false},
+               {"1.0", true, false},
+               {"1.000000000000001", false, false},
+               {"-1", true, false},
+               {"-1.00", true, false},
+               {"-1.0000000000000000000000001", false, false},
+               {"0.999999999999", true, true},
+               {"-0.9999999999999999", true, true},
+               {"-0", true, true},
+               {"1e0", true, false},
+               {"0.1e1", true, false},
+               {"1e-400", true, true},
+               {"10", false, false},
+               {"-12345678901234567890", false, false},
+               {"0.00000000000000000", true, true}};
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    assert_int_equal(judge_once(closed, cases[i].number),
+                     cases[i].in_closed ? TRILHA_VERDICT_VALID : TRILHA_VERDICT_INVALID);
+    assert_int_equal(judge_once(open, cases[i].number),
+                     cases[i].in_open ? TRILHA_VERDICT_VALID : TRILHA_VERDICT_INVALID);
+  }
+  assert_int_equal(judge_once("{\"maximum\":999999999999999999}", "999999999999999999.5"), TRILHA_VERDICT_INVALID);
+  assert_int_equal(judge_once("{\"maximum\":999999999999999999}", "99999999999999999.5"), TRILHA_VERDICT_VALID);
+  assert_int_equal(judge_once("{\"minimum\":3,\"exclusiveMinimum\":5}", "4.5"), TRILHA_VERDICT_INVALID);
+}
+
 /* --- small stacks ----------------------------------------------------------------------------------------------------
  */
 
@@ -377,6 +426,8 @@ int main(void) {
       cmocka_unit_test(reference_chains_and_cycles_of_many_definitions_compile),
       cmocka_unit_test(large_arrays_are_unique_in_linear_time),
       cmocka_unit_test(numbers_with_absurd_exponents_are_judged),
+      cmocka_unit_test(names_that_come_twice_are_judged_at_both_places),
+      cmocka_unit_test(integer_bounds_hold_at_both_ends_for_fractions),
       cmocka_unit_test(deep_documents_fit_a_small_thread_stack),
       cmocka_unit_test(deep_flat_schemas_fit_a_small_thread_stack),
       cmocka_unit_test(threads_share_a_schema_and_bring_their_own_scratch),
