@@ -69,8 +69,10 @@ static sqlite3 *open_plain(const char *path, bool unsafe) {
   sqlite3 *db = NULL;
   const char *const settings[] = {trilha_sql_sqlite_journal_mode_wal,
                                   unsafe ? trilha_sql_sqlite_synchronous_off : trilha_sql_sqlite_synchronous_full,
-                                  trilha_sql_sqlite_foreign_keys_on, trilha_sql_sqlite_journal_size_limit,
-                                  trilha_sql_sqlite_writer_cache};
+                                  trilha_sql_sqlite_foreign_keys_on,
+                                  trilha_sql_sqlite_journal_size_limit,
+                                  trilha_sql_sqlite_writer_cache,
+                                  trilha_sql_sqlite_no_temporary_files};
   if (sqlite3_open(path, &db) != SQLITE_OK) die(path, sqlite3_errmsg(db));
   for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
     if (sqlite3_exec(db, settings[i], NULL, NULL, NULL) != SQLITE_OK) die(path, sqlite3_errmsg(db));

@@ -80,6 +80,7 @@ static trilha_status set_up_writer(trilha_sqlite_connection *c, bool unsafe, tri
       trilha_sql_sqlite_autocheckpoint_off,
       trilha_sql_sqlite_journal_size_limit,
       trilha_sql_sqlite_writer_cache,
+      trilha_sql_sqlite_no_temporary_files,
   };
   trilha_status status = require_wal(c, trilha_sql_sqlite_journal_mode_wal, err);
   if (status == TRILHA_OK) status = tell(c, settings, sizeof settings / sizeof settings[0], err);
@@ -93,7 +94,7 @@ static trilha_status set_up_reader(trilha_sqlite_connection *c, trilha_error *er
       trilha_sql_sqlite_query_only,
       trilha_sql_sqlite_autocheckpoint_off,
       trilha_sql_sqlite_reader_cache,
-      trilha_sql_sqlite_sorter_in_memory,
+      trilha_sql_sqlite_no_temporary_files,
   };
   return tell(c, settings, sizeof settings / sizeof settings[0], err);
 }
