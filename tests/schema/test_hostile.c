@@ -254,7 +254,7 @@ static void names_that_come_twice_are_judged_at_both_places(void **state) {
   assert_int_equal(judge_once(tagged, "{\"t\":\"b\"}"), TRILHA_VERDICT_VALID);
   assert_int_equal(judge_once(tagged, "{\"x\":[],\"t\":5.0}"), TRILHA_VERDICT_VALID);
   assert_int_equal(judge_once(tagged, "{\"x\":1}"), TRILHA_VERDICT_INVALID);
-  assert_int_equal(judge_once(tagged, "[]"), TRILHA_VERDICT_VALID);
+  assert_int_equal(judge_once(tagged, "[]"), TRILHA_VERDICT_INVALID); /* every branch takes an array */
 }
 
 static void integer_bounds_hold_at_both_ends_for_fractions(void **state) {
