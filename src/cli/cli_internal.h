@@ -252,6 +252,7 @@ typedef struct trilha_cli_table {
   size_t columns, added;              /* cells a row; cells so far */
   bool right[TRILHA_CLI_COLUMNS_MAX]; /* numbers */
   bool firm[TRILHA_CLI_COLUMNS_MAX];  /* never cut: ids that people copy */
+  bool spare[TRILHA_CLI_COLUMNS_MAX]; /* left out when the terminal is too narrow; never the first */
 } trilha_cli_table;
 void trilha_cli_table_init(trilha_cli_table *table, size_t columns);
 void trilha_cli_table_done(trilha_cli_table *table);

@@ -117,6 +117,7 @@ static void list_table(trilha_cli *cli, const trilha_registered_types *types) {
   enum { COLUMNS = sizeof headings / sizeof headings[0] };
   trilha_cli_table table;
   trilha_cli_table_init(&table, COLUMNS);
+  table.firm[1] = table.firm[2] = table.firm[3] = table.spare[3] = table.spare[4] = true;
   for (size_t i = 0; i < COLUMNS; i++) trilha_cli_table_add(&table, trilha_text_of(headings[i]));
   for (size_t i = 0; i < types->count; i++) {
     const trilha_registered_type *type = &types->items[i];

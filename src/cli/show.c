@@ -31,7 +31,8 @@ static void page_table(trilha_cli *cli, const trilha_events_page *page) {
   enum { COLUMNS = sizeof headings / sizeof headings[0] };
   trilha_cli_table table;
   trilha_cli_table_init(&table, COLUMNS);
-  table.right[0] = table.firm[0] = table.firm[4] = true;
+  table.right[0] = table.firm[0] = table.firm[1] = table.firm[4] = true;
+  table.spare[3] = table.spare[5] = true;
   for (size_t i = 0; i < COLUMNS; i++) trilha_cli_table_add(&table, trilha_text_of(headings[i]));
   for (size_t i = 0; i < page->count; i++) {
     const trilha_event *event = &page->linhas[i];

@@ -3,7 +3,7 @@
 
 #include "cli/cli_internal.h"
 
-enum { GAP = 2, CUT_LEAST = 6 }; /* columns between cells; below this a cut cell says nothing */
+enum { GAP = 2, CUT_LEAST = 12 }; /* columns between cells; below this a cut cell says too little */
 
 void trilha_cli_table_init(trilha_cli_table *table, size_t columns) {
   *table = (trilha_cli_table){.columns = columns};
@@ -25,9 +25,14 @@ static const char *next_cell(const char *cell) {
   return cell + strlen(cell) + 1;
 }
 
-static size_t sum(const size_t *widths, size_t count) {
-  size_t total = GAP * (count - 1);
-  for (size_t i = 0; i < count; i++) total += widths[i];
+/* Columns of a row; with `least` of one whose cells are cut as far as they may be. A width of 0 is a column left out.
+ */
+static size_t row_width(const trilha_cli_table *table, const size_t *widths, bool least) {
+  size_t total = 0;
+  for (size_t i = 0; i < table->columns; i++) {
+    size_t width = least && !table->firm[i] && widths[i] > CUT_LEAST ? CUT_LEAST : widths[i];
+    if (width > 0) total += width + (total > 0 ? GAP : 0);
+  }
   return total;
 }
 
@@ -39,9 +44,17 @@ static void measure(const trilha_cli_table *table, size_t cells, size_t *widths)
   }
 }
 
+/* Leaves out what can be spared, last columns first, while even cut cells are too wide. */
+static void spare(const trilha_cli_table *table, size_t *widths, size_t room) {
+  for (size_t i = table->columns; i-- > 0 && row_width(table, widths, true) > room;) {
+    if (table->spare[i]) widths[i] = 0;
+  }
+}
+
 /* Takes columns from the widest cell that may be cut until the row fits or nothing more can be cut. */
 static void fit(const trilha_cli_table *table, size_t *widths, size_t room) {
-  while (sum(widths, table->columns) > room) {
+  spare(table, widths, room);
+  while (row_width(table, widths, false) > room) {
     size_t widest = table->columns;
     for (size_t i = 0; i < table->columns; i++) {
       if (table->firm[i] || widths[i] <= CUT_LEAST) continue;
@@ -63,7 +76,7 @@ size_t trilha_cli_cut(trilha_text cell, size_t columns) {
   return end;
 }
 
-static void print_cell(trilha_cli_output *o, trilha_text cell, size_t width, bool right, bool last) {
+static void print_cell(trilha_cli_output *o, trilha_text cell, size_t width, bool right, bool first, bool last) {
   size_t columns = trilha_cli_columns(cell);
   bool is_cut = columns > width;
   if (is_cut) {
@@ -71,10 +84,16 @@ static void print_cell(trilha_cli_output *o, trilha_text cell, size_t width, boo
     columns = trilha_cli_columns(cell) + 1;
   }
   size_t padding = columns < width ? width - columns : 0;
-  if (right) trilha_cli_putf(o, "%*s", (int)padding, "");
+  trilha_cli_putf(o, "%*s", (int)((first ? 0 : GAP) + (right ? padding : 0)), "");
   trilha_cli_put(o, cell);
   if (is_cut) trilha_cli_puts(o, "…");
-  if (!last) trilha_cli_putf(o, "%*s", (int)(right ? GAP : padding + GAP), "");
+  if (!last && !right) trilha_cli_putf(o, "%*s", (int)padding, "");
+}
+
+static size_t last_shown(const trilha_cli_table *table, const size_t *widths) {
+  size_t last = table->columns - 1;
+  while (last > 0 && widths[last] == 0) last--;
+  return last;
 }
 
 void trilha_cli_table_print(trilha_cli *cli, const trilha_cli_table *table) {
@@ -86,13 +105,17 @@ void trilha_cli_table_print(trilha_cli *cli, const trilha_cli_table *table) {
   }
   measure(table, table->added, widths);
   if (cli->out.terminal) fit(table, widths, cli->width);
+  size_t last = last_shown(table, widths);
   const char *cell = table->cells.data;
   for (size_t i = 0; i < table->added; i++, cell = next_cell(cell)) {
     size_t column = i % table->columns;
-    bool last = column + 1 == table->columns, heading = i < table->columns;
+    bool heading = i < table->columns;
     if (heading && column == 0) trilha_cli_style_set(&cli->out, TRILHA_STYLE_BOLD);
-    print_cell(&cli->out, trilha_text_of(cell), widths[column], table->right[column], last);
-    if (heading && last) trilha_cli_style_set(&cli->out, TRILHA_STYLE_PLAIN);
-    if (last) trilha_cli_puts(&cli->out, "\n");
+    if (widths[column] > 0) {
+      print_cell(&cli->out, trilha_text_of(cell), widths[column], table->right[column], column == 0, column == last);
+    }
+    if (column + 1 < table->columns) continue;
+    if (heading) trilha_cli_style_set(&cli->out, TRILHA_STYLE_PLAIN);
+    trilha_cli_puts(&cli->out, "\n");
   }
 }
