@@ -423,7 +423,7 @@ static void start(schema_compiler *c, trilha_schema *schema, const trilha_schema
   uint64_t seed = (uint64_t)(uintptr_t)schema;
   if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) < 0) seed ^= (uint64_t)(uintptr_t)&seed;
   schema_map map = {.arena = &c->passing, .seed = seed};
-  c->uri_map = c->anchor_map = c->name_map = c->pattern_map = map;
+  c->uri_map = c->anchor_map = c->name_map = c->pattern_map = c->member_map = map;
   c->pattern_budget = TRILHA_PATTERN_BUDGET;
 }
 

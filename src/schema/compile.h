@@ -71,7 +71,7 @@ typedef struct schema_compiler {
   trilha_pattern **patterns;
   size_t pattern_count, pattern_capacity;
   trilha_pattern_budget pattern_budget;
-  schema_map uri_map, anchor_map, name_map, pattern_map, block_map;
+  schema_map uri_map, anchor_map, name_map, pattern_map, block_map, member_map;
   bool plain; /* which program is being compiled */
   schema_block **blocks;
   size_t block_count, block_capacity;

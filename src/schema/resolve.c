@@ -2,6 +2,8 @@
 #include "schema/compile.h"
 #include "schema/uri.h"
 
+enum { INDEXED_FROM = 32 };
+
 static uint32_t load_metaschema(schema_compiler *c, trilha_text uri, trilha_text text) {
   trilha_json_document *document = NULL;
   trilha_json_limits limits = TRILHA_JSON_LIMITS;
@@ -46,6 +48,35 @@ static const trilha_json_value *array_item(const trilha_json_value *array, trilh
   return item;
 }
 
+/* (object, name), in c->passing. */
+static trilha_text member_key(schema_compiler *c, const trilha_json_value *object, trilha_text name) {
+  char *key = trilha_arena_alloc(&c->passing, sizeof(object) + name.size);
+  if (key == NULL) {
+    trilha_schema_no_memory(c);
+    return TRILHA_TEXT("");
+  }
+  memcpy(key, &object, sizeof(object));
+  if (name.size > 0) memcpy(key + sizeof(object), name.data, name.size);
+  return (trilha_text){key, sizeof(object) + name.size};
+}
+
+static void index_members(schema_compiler *c, const trilha_json_value *object) {
+  const trilha_json_value *key = object + 1;
+  for (uint32_t i = 0; i < object->size && c->status == TRILHA_OK; i++, key = trilha_json_next(key + 1)) {
+    trilha_text name = member_key(c, object, trilha_json_text(key));
+    if (!trilha_schema_map_put(&c->member_map, name, (uint32_t)(key + 1 - object))) trilha_schema_no_memory(c);
+  }
+}
+
+/* Many references may lead into one large object, such as $defs: its members are then indexed once. */
+static const trilha_json_value *member_of(schema_compiler *c, const trilha_json_value *object, trilha_text name) {
+  if (object->size < INDEXED_FROM) return trilha_json_member_text(object, name);
+  trilha_text first = member_key(c, object, trilha_json_text(object + 1));
+  if (trilha_schema_map_get(&c->member_map, first) == UINT32_MAX) index_members(c, object);
+  uint32_t at = trilha_schema_map_get(&c->member_map, member_key(c, object, name));
+  return at == UINT32_MAX ? NULL : object + at;
+}
+
 /* Undoes ~0 and ~1 in place. */
 static trilha_text unescaped(char *data, size_t size) {
   size_t write = 0;
@@ -68,7 +99,7 @@ static schema_target follow_pointer(schema_compiler *c, uint32_t resource, char 
     while (end < size && pointer[end] != '/') end++;
     trilha_text token = unescaped(pointer + start, end - start);
     if (at.value->type == TRILHA_JSON_OBJECT)
-      at.value = trilha_json_member_text(at.value, token);
+      at.value = member_of(c, at.value, token);
     else if (at.value->type == TRILHA_JSON_ARRAY)
       at.value = array_item(at.value, token);
     else
