@@ -81,7 +81,7 @@ static void seed_payloads_fit_and_leave_no_person(void **state) {
   } cases[] = {
       {"demanda.recebida", "1.0.0",
        "{" ID ", \"texto_bruto\": \"Falta d'água na Rua das Flores\", \"localizacao_bruta\": {\"lat\": -23.5505, "
-              "\"lng\": -46.6333}, "
+       "\"lng\": -46.6333}, "
        "\"cidadao_id\": \"u1\", \"canal\": \"app\"}",
        "{" ID ",\"texto_bruto\":\"h1\",\"localizacao_bruta\":{\"lat\":-23.55,\"lng\":-46.63},\"canal\":\"app\"}"},
       {"demanda.recebida", "1.1.0",
@@ -90,7 +90,7 @@ static void seed_payloads_fit_and_leave_no_person(void **state) {
        "\"contato\": "
        "{\"nome\": \"Maria\", \"telefone\": \"+5511987654321\"}}",
        "{" ID ",\"texto_bruto\":\"h1\",\"localizacao_bruta\":{\"lat\":0,\"lng\":0,\"fonte\":\"gps\"},\"canal\":"
-              "\"telefone\",\"urgente\":true}"},
+       "\"telefone\",\"urgente\":true}"},
       {"demanda.normalizada", "1.0.0",
        "{" ID
        ", \"titulo\": \"Falta de água na Rua das Flores\", \"descricao_limpa\": \"Falta dágua na Rua das Flores\", "
@@ -98,7 +98,7 @@ static void seed_payloads_fit_and_leave_no_person(void **state) {
        "{" ID ",\"titulo\":\"h1\",\"descricao_limpa\":\"h1\",\"confianca_normalizacao\":0.95}"},
       {"demanda.categorizada", "1.0.0",
        "{" ID ", \"categoria_id\": \"1.1\", \"nivel_precedencia\": 1, \"score_horizontal\": 95, "
-              "\"confianca_categorizacao\": 0.88, "
+       "\"confianca_categorizacao\": 0.88, "
        "\"metodo\": \"automatico\"}",
        "{" ID
        ",\"categoria_id\":\"1.1\",\"nivel_precedencia\":1,\"score_horizontal\":95,\"confianca_categorizacao\":0.88,"
