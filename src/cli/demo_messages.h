@@ -63,10 +63,12 @@
   "Everything that belongs to one demand, in the order of the log. The payload column shows what was stored.", \
       "Tudo o que pertence a uma demanda, na ordem do registro. A coluna payload mostra o que foi gravado."
 #define DEMO_STORED_TITLE "What was stored of the first event", "O que foi gravado do primeiro evento"
-#define DEMO_STORED                                                                                                     \
-  "The text and the citizen became tokens, the coordinates were rounded to about a kilometre; whatever the schema "     \
-  "does not name is dropped.",                                                                                          \
-      "O texto e o cidadão viraram códigos, as coordenadas foram arredondadas para cerca de um quilômetro; o que o " \
+#define DEMO_STORED                                                                                                       \
+  "The text became a token, the citizen is gone, the coordinates were rounded to about a kilometre; whatever the "        \
+  "schema "                                                                                                               \
+  "does not name is dropped.",                                                                                            \
+      "O texto virou um código, o cidadão saiu, as coordenadas foram arredondadas para cerca de um quilômetro; o que " \
+      "o "                                                                                                                \
       "schema não nomeia é descartado."
 #define DEMO_SENT         "sent:", "enviado:"
 #define DEMO_STORED_AS    "stored:", "gravado:"
