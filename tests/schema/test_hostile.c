@@ -1,11 +1,17 @@
 /* schema: schemas and documents that want the process to hang, to run out of stack or memory, or to be believed when
  * nothing was decided. Every case ends by a named limit. */
 #include <pthread.h>
+#include <time.h>
 
-#include "base/clock.h"
 #include "schema_test.h"
 
-enum { SECONDS_MAX = 20 }; /* generous: sanitizers and loaded machines; the work itself is bounded by steps */
+enum { SECONDS_MAX = 60 }; /* of processor time; generous, for sanitizers: quadratic work would take many minutes */
+
+static int64_t seconds_used(void) {
+  struct timespec at;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &at);
+  return (int64_t)at.tv_sec;
+}
 
 static trilha_schema *compile_or_fail(const char *text) {
   trilha_error error = {0};
@@ -96,10 +102,10 @@ static void billion_laughs_compile_small_and_run_bounded(void **state) {
   assert_non_null(compiled);
   judge j;
   judge_init(&j);
-  int64_t start = trilha_clock_monotonic_ns();
+  int64_t start = seconds_used();
   assert_int_equal(judge_text(&j, compiled, TRILHA_TEXT("\"x\"")), TRILHA_VERDICT_UNDECIDED);
   assert_int_equal(judge_text(&j, compiled, TRILHA_TEXT("1")), TRILHA_VERDICT_INVALID);
-  assert_in_range((trilha_clock_monotonic_ns() - start) / 1000000000, 0, SECONDS_MAX);
+  assert_in_range(seconds_used() - start, 0, SECONDS_MAX);
   judge_done(&j);
   trilha_schema_free(compiled);
 }
@@ -223,12 +229,12 @@ static void large_arrays_are_unique_in_linear_time(void **state) {
   TRILHA_BUFFER_SCOPED instance = {0};
   for (int i = 0; i < 200000; i++) trilha_buffer_add_format(&instance, "%s{\"a\":%d}", i == 0 ? "[" : ",", i);
   trilha_buffer_add_char(&instance, ']');
-  int64_t start = trilha_clock_monotonic_ns();
+  int64_t start = seconds_used();
   assert_int_equal(judge_once("{\"uniqueItems\":true}", instance.data), TRILHA_VERDICT_VALID);
   instance.data[instance.size - 1] = ',';
   trilha_buffer_add_string(&instance, "{\"a\":7.0}]");
   assert_int_equal(judge_once("{\"uniqueItems\":true}", instance.data), TRILHA_VERDICT_INVALID);
-  assert_in_range((trilha_clock_monotonic_ns() - start) / 1000000000, 0, SECONDS_MAX);
+  assert_in_range(seconds_used() - start, 0, SECONDS_MAX);
 }
 
 static void numbers_with_absurd_exponents_are_judged(void **state) {
