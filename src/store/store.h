@@ -137,8 +137,11 @@ typedef struct trilha_store_operations {
   const char *(*display_url)(const trilha_store *store);
 } trilha_store_operations;
 
+struct trilha_delivery_operations; /* store/delivery.h */
+
 struct trilha_store { /* first member of an adapter's own struct */
   const trilha_store_operations *op;
+  const struct trilha_delivery_operations *delivery;
 };
 
 typedef struct trilha_store_options {
