@@ -1,8 +1,10 @@
-/* store/delivery: what delivery needs of a database: dead letters, leases, cursors, requests. Room: store (ports). Corridor header.
+/* store/delivery: what delivery needs of a database: dead letters, leases, cursors, requests. Room: store (ports).
+ * Corridor header.
  *
- * Every change of a cursor or of a row that is being retried carries a fencing token, and is refused (TRILHA_CONFLICT, code LEASE_LOST) when a newer
- * token exists or the lease was taken over: a holder that was stopped past its lease changes nothing. All times are the database's clock. All functions may be
- * called from any thread. Texts given to visitors live for the call only.
+ * Every change of a cursor or of a row that is being retried carries a fencing token, and is refused (TRILHA_CONFLICT,
+ * code LEASE_LOST) when a newer token exists or the lease was taken over: a holder that was stopped past its lease
+ * changes nothing. All times are the database's clock. All functions may be called from any thread. Texts given to
+ * visitors live for the call only.
  */
 #ifndef TRILHA_STORE_DELIVERY_H
 #define TRILHA_STORE_DELIVERY_H
@@ -15,7 +17,7 @@ typedef struct trilha_dead_letter_row {
   unsigned char event_id[16];
   trilha_text tipo, colonia, handler_nome, mensagem_erro, pilha_erro; /* pilha_erro may be absent */
   int64_t tentativas;
-  trilha_text status; /* pendente, retrying, resolved, failed_permanent */
+  trilha_text status;                                         /* pendente, retrying, resolved, failed_permanent */
   int64_t ultima_tentativa_us, criado_em_us, resolvido_em_us; /* resolvido_em_us: INT64_MIN when NULL */
 } trilha_dead_letter_row;
 typedef trilha_status (*trilha_dead_letter_visit)(void *user, const trilha_dead_letter_row *row, trilha_error *err);
@@ -46,42 +48,47 @@ typedef struct trilha_cursor { /* <colony>.consumer_offset */
   bool present; /* out of cursors_read: the row exists */
 } trilha_cursor;
 
-typedef struct trilha_consumer_row { /* for `trilha consumers list` */
+typedef struct trilha_consumer_row {  /* for `trilha consumers list` */
   trilha_text colonia, grupo, holder; /* holder absent: nobody */
   bool live;                          /* its lease has not expired */
   int64_t token, lease_until_us;
   trilha_text tipo;
   int64_t last_sequence, updated_at_us;
-  int64_t lag_events;     /* events of this type beyond the cursor, counted up to 10,000 */
-  int64_t oldest_lag_us;  /* criado_em of the first of them; INT64_MIN when none */
+  int64_t lag_events;    /* events of this type beyond the cursor, counted up to 10,000 */
+  int64_t oldest_lag_us; /* criado_em of the first of them; INT64_MIN when none */
 } trilha_consumer_row;
 typedef trilha_status (*trilha_consumer_visit)(void *user, const trilha_consumer_row *row, trilha_error *err);
 
 typedef struct trilha_delivery_operations {
   /* --- dead letters (rulings R11, R15, R16) --- */
 
-  /* First failure: inserts `pendente`, tentativas 1. A row that is `pendente` stays so; `resolved` and `failed_permanent` reopen to
-   * `pendente` with resolvido_em cleared. Message, stack, handler and ultima_tentativa are renewed. Used for live failures and boot replay; a row that somebody is retrying under a live
-   * lease is only renewed in its message. *ret_attempts: tentativas afterwards. */
+  /* First failure: inserts `pendente`, tentativas 1. A row that is `pendente` stays so; `resolved` and
+   * `failed_permanent` reopen to `pendente` with resolvido_em cleared. Message, stack, handler and ultima_tentativa are
+   * renewed. Used for live failures and boot replay; a row that somebody is retrying under a live lease is only renewed
+   * in its message. *ret_attempts: tentativas afterwards. */
   trilha_status (*dead_letter_fail)(trilha_store *store, const trilha_failure *failure, trilha_deadline deadline,
                                     int64_t *ret_attempts, trilha_error *err);
-  /* Success by any way: sets an open row of (event, colony) to `resolved` with resolvido_em = now; no row or a closed one: nothing. *ret_resolved tells. */
+  /* Success by any way: sets an open row of (event, colony) to `resolved` with resolvido_em = now; no row or a closed
+   * one: nothing. *ret_resolved tells. */
   trilha_status (*dead_letter_resolve)(trilha_store *store, const unsigned char event_id[16], trilha_text colonia,
                                        trilha_deadline deadline, bool *ret_resolved, trilha_error *err);
-  /* Takes up to `limit` `pendente` rows of a colony (of the given ids when id_count > 0; of the given types when type_count > 0), oldest sequence first, and turns them to `retrying` under a
-   * lease of lease_ms: a conditional update, so that nobody else takes them too; tentativas rises by one. *ret_token covers them all. */
-  trilha_status (*dead_letters_take)(trilha_store *store, trilha_text colonia, const trilha_text *types, size_t type_count,
-                                     const int64_t *ids, size_t id_count, int64_t limit, trilha_text holder,
-                                     int64_t lease_ms, trilha_deadline deadline, trilha_dead_letter_visit visit,
-                                     void *user, int64_t *ret_token, trilha_error *err);
-  /* Ends one retry under its token: success → `resolved`; failure (not NULL) → `pendente`, or `failed_permanent` with resolvido_em when tentativas has
-   * reached max_attempts. CONFLICT LEASE_LOST when the row is not retrying under this token. */
+  /* Takes up to `limit` `pendente` rows of a colony (of the given ids when id_count > 0; of the given types when
+   * type_count > 0), oldest sequence first, and turns them to `retrying` under a lease of lease_ms: a conditional
+   * update, so that nobody else takes them too; tentativas rises by one. *ret_token covers them all. */
+  trilha_status (*dead_letters_take)(trilha_store *store, trilha_text colonia, const trilha_text *types,
+                                     size_t type_count, const int64_t *ids, size_t id_count, int64_t limit,
+                                     trilha_text holder, int64_t lease_ms, trilha_deadline deadline,
+                                     trilha_dead_letter_visit visit, void *user, int64_t *ret_token, trilha_error *err);
+  /* Ends one retry under its token: success → `resolved`; failure (not NULL) → `pendente`, or `failed_permanent` with
+   * resolvido_em when tentativas has reached max_attempts. CONFLICT LEASE_LOST when the row is not retrying under this
+   * token. */
   trilha_status (*dead_letter_settle)(trilha_store *store, int64_t id, int64_t token, const trilha_failure *failure,
                                       int64_t max_attempts, trilha_deadline deadline, trilha_error *err);
   /* `retrying` rows whose lease has expired return to `pendente` (ruling R16). *ret_count of them. */
   trilha_status (*dead_letters_recover)(trilha_store *store, trilha_deadline deadline, int64_t *ret_count,
                                         trilha_error *err);
-  /* Operator: `failed_permanent` → `pendente`, resolvido_em cleared, tentativas kept; writes the audit row in the same transaction. NOT_FOUND, or CONFLICT when in another state. */
+  /* Operator: `failed_permanent` → `pendente`, resolvido_em cleared, tentativas kept; writes the audit row in the same
+   * transaction. NOT_FOUND, or CONFLICT when in another state. */
   trilha_status (*dead_letter_reopen)(trilha_store *store, int64_t id, const trilha_audit_row *audit,
                                       trilha_deadline deadline, trilha_error *err);
   /* Ascending by id, after `after_id`. */
@@ -90,42 +97,48 @@ typedef struct trilha_delivery_operations {
                                      void *user, trilha_error *err);
   /* Per colony the rows that are `pendente` or `retrying` (specification 000, section 4.5), ordered by colony. */
   trilha_status (*dead_letter_stats)(trilha_store *store, trilha_deadline deadline,
-                                     trilha_status (*visit)(void *user, trilha_text colonia, int64_t open, trilha_error *err),
+                                     trilha_status (*visit)(void *user, trilha_text colonia, int64_t open,
+                                                            trilha_error *err),
                                      void *user, trilha_error *err);
 
   /* --- leases (ruling R18) --- */
 
-  /* OK with a new token when nobody holds (colonia, grupo) or the lease has expired; CONFLICT code LEASE_HELD when another holder's is live
-   * (ret_holder, 128 bytes, names it). The same holder asking again gets a new token. `types` are recorded: they tell who would execute a
-   * reprocess request. */
+  /* OK with a new token when nobody holds (colonia, grupo) or the lease has expired; CONFLICT code LEASE_HELD when
+   * another holder's is live (ret_holder, 128 bytes, names it). The same holder asking again gets a new token. `types`
+   * are recorded: they tell who would execute a reprocess request. */
   trilha_status (*lease_acquire)(trilha_store *store, trilha_lease *lease, const trilha_text *types, size_t type_count,
                                  int64_t lease_ms, char *ret_holder, trilha_deadline deadline, trilha_error *err);
   /* CONFLICT LEASE_LOST when the token is not the current one. An expired but not taken-over lease is renewed. */
-  trilha_status (*lease_renew)(trilha_store *store, const trilha_lease *lease, int64_t lease_ms, trilha_deadline deadline,
-                               trilha_error *err);
+  trilha_status (*lease_renew)(trilha_store *store, const trilha_lease *lease, int64_t lease_ms,
+                               trilha_deadline deadline, trilha_error *err);
   trilha_status (*lease_release)(trilha_store *store, const trilha_lease *lease, trilha_deadline deadline,
                                  trilha_error *err);
 
   /* --- cursors (rulings R9, R12, R14, R15, R19) --- */
 
   /* Creates the colony's schema and consumer_offset table when absent (exactly the specified DDL, section 5.3). */
-  trilha_status (*cursors_prepare)(trilha_store *store, trilha_text colonia, trilha_deadline deadline, trilha_error *err);
+  trilha_status (*cursors_prepare)(trilha_store *store, trilha_text colonia, trilha_deadline deadline,
+                                   trilha_error *err);
   /* Fills last_sequence and present. */
   trilha_status (*cursors_read)(trilha_store *store, trilha_text colonia, trilha_cursor *cursors, size_t count,
                                 trilha_deadline deadline, trilha_error *err);
-  /* Inserts the absent ones with last_sequence as given, never overwrites; under the lease's token; the audit row (may be NULL) is written when any was
-   * inserted. */
-  trilha_status (*cursors_seed)(trilha_store *store, const trilha_lease *lease, const trilha_cursor *cursors, size_t count,
-                                const trilha_audit_row *audit, trilha_deadline deadline, trilha_error *err);
-  /* In one transaction: the cursors move forward (never back) and the dead letters of these events (count may be 0) of the lease's colony become `resolved`. */
-  trilha_status (*cursors_advance)(trilha_store *store, const trilha_lease *lease, const trilha_cursor *cursors, size_t count,
-                                   const unsigned char (*resolved_event_ids)[16], size_t resolved_count,
+  /* Inserts the absent ones with last_sequence as given, never overwrites; under the lease's token; the audit row (may
+   * be NULL) is written when any was inserted. */
+  trilha_status (*cursors_seed)(trilha_store *store, const trilha_lease *lease, const trilha_cursor *cursors,
+                                size_t count, const trilha_audit_row *audit, trilha_deadline deadline,
+                                trilha_error *err);
+  /* In one transaction: the cursors move forward (never back) and the dead letters of these events (count may be 0) of
+   * the lease's colony become `resolved`. */
+  trilha_status (*cursors_advance)(trilha_store *store, const trilha_lease *lease, const trilha_cursor *cursors,
+                                   size_t count, const unsigned char (*resolved_event_ids)[16], size_t resolved_count,
                                    trilha_deadline deadline, trilha_error *err);
-  /* Up to `limit` rows, merged by sequence, of each cursor's type beyond its own last_sequence. *ret_closed (per row, through the visitor) is
-   * true when the colony's dead letter of that event is `resolved` or `failed_permanent`. ret_scanned_to: one per cursor: no further row of that type up to there. */
+  /* Up to `limit` rows, merged by sequence, of each cursor's type beyond its own last_sequence. *ret_closed (per row,
+   * through the visitor) is true when the colony's dead letter of that event is `resolved` or `failed_permanent`.
+   * ret_scanned_to: one per cursor: no further row of that type up to there. */
   trilha_status (*events_due)(trilha_store *store, trilha_text colonia, const trilha_cursor *cursors, size_t count,
                               int64_t limit, trilha_deadline deadline,
-                              trilha_status (*visit)(void *user, const trilha_event_row *row, bool closed, trilha_error *err),
+                              trilha_status (*visit)(void *user, const trilha_event_row *row, bool closed,
+                                                     trilha_error *err),
                               void *user, int64_t *ret_scanned_to, trilha_error *err);
   trilha_status (*consumers_list)(trilha_store *store, trilha_text colonia, trilha_deadline deadline,
                                   trilha_consumer_visit visit, void *user, trilha_error *err);
@@ -133,13 +146,15 @@ typedef struct trilha_delivery_operations {
   /* --- reprocess requests (ruling R17) --- */
 
   /* Stores a request; *ret_listening: whether some live holder of that colony could execute it now. */
-  trilha_status (*request_create)(trilha_store *store, trilha_text colonia, trilha_text user_name, trilha_deadline deadline,
-                                  int64_t *ret_request, bool *ret_listening, trilha_error *err);
-  /* The colony's holder takes its open requests: NOT_FOUND (err untouched) when there is none. *ret_request is the newest; settling it settles all taken. */
+  trilha_status (*request_create)(trilha_store *store, trilha_text colonia, trilha_text user_name,
+                                  trilha_deadline deadline, int64_t *ret_request, bool *ret_listening,
+                                  trilha_error *err);
+  /* The colony's holder takes its open requests: NOT_FOUND (err untouched) when there is none. *ret_request is the
+   * newest; settling it settles all taken. */
   trilha_status (*request_take)(trilha_store *store, const trilha_lease *lease, trilha_deadline deadline,
                                 int64_t *ret_request, trilha_error *err);
-  trilha_status (*request_settle)(trilha_store *store, const trilha_lease *lease, int64_t request, int64_t reprocessados,
-                                  int64_t failed, trilha_deadline deadline, trilha_error *err);
+  trilha_status (*request_settle)(trilha_store *store, const trilha_lease *lease, int64_t request,
+                                  int64_t reprocessados, int64_t failed, trilha_deadline deadline, trilha_error *err);
   /* *ret_done false while open or being executed. */
   trilha_status (*request_read)(trilha_store *store, int64_t request, trilha_deadline deadline, bool *ret_done,
                                 int64_t *ret_reprocessados, int64_t *ret_failed, trilha_error *err);
@@ -149,8 +164,8 @@ typedef struct trilha_delivery_operations {
 
   /* --- the effect's own transaction --- */
 
-  /* The cursor move and the dead letter's resolution inside a transaction that the caller has open on its own connection (PGconn * or
-   * sqlite3 *) to the same database: takes part, never begins, commits or rolls back. */
+  /* The cursor move and the dead letter's resolution inside a transaction that the caller has open on its own
+   * connection (PGconn * or sqlite3 *) to the same database: takes part, never begins, commits or rolls back. */
   trilha_status (*cursors_advance_in)(trilha_store *store, void *connection, const trilha_lease *lease,
                                       const trilha_cursor *cursor, const unsigned char resolved_event_id[16],
                                       trilha_error *err);
