@@ -7,6 +7,7 @@
 #ifndef TRILHA_BUS_BUS_H
 #define TRILHA_BUS_BUS_H
 
+#include "deadletter/deadletter.h"
 #include "eventlog/eventlog.h"
 #include "redaction/redaction.h"
 #include "registry/registry.h"
@@ -24,7 +25,7 @@ typedef struct trilha_bus trilha_bus;
 
 /* Borrows everything for its life; keyring may be NULL. */
 trilha_status trilha_bus_new(trilha_eventlog *log, trilha_registry *registry, const trilha_keyring *keyring,
-                             const trilha_diagnostics *diagnostics, trilha_bus **ret_bus,
+                             trilha_deadletter *deadletter, const trilha_diagnostics *diagnostics, trilha_bus **ret_bus,
                              trilha_error *err) TRILHA_MUST_USE;
 void trilha_bus_free(trilha_bus *bus);
 

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "bus/bus.h"
+#include "deadletter/deadletter.h"
 
 enum { TRILHA_WORKBENCHES_KEPT = 64 }; /* idle ones; more are freed when they come back */
 
@@ -16,8 +17,12 @@ typedef struct trilha_workbench {
   trilha_buffer text;
 } trilha_workbench;
 
+typedef struct trilha_live trilha_live; /* live.h */
+
 struct trilha_bus {
   trilha_eventlog *log;
+  trilha_deadletter *deadletter;
+  trilha_live *live;
   trilha_registry *registry;
   const trilha_keyring *keyring;
   trilha_diagnostics diagnostics;

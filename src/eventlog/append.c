@@ -91,6 +91,14 @@ static void commit(trilha_eventlog *log, batch *b, size_t from, size_t count) {
   fail(b, from, count, status, &error);
 }
 
+/* `items` is reused: what was not stored is squeezed out. */
+static void say_committed(trilha_eventlog *log, batch *b, size_t count) {
+  size_t stored = 0;
+  for (size_t i = 0; i < count; i++)
+    if (b->items[i]->status == TRILHA_OK && b->items[i]->stored) b->items[stored++] = b->items[i];
+  if (stored != 0) log->committed(log->committed_user, b->items, stored);
+}
+
 static void run_batch(trilha_eventlog *log, trilha_append_request *requests, size_t count) {
   batch b = {.count = count, .registry_revision = -1};
   trilha_arena_init(&b.arena, 0);
@@ -109,6 +117,7 @@ static void run_batch(trilha_eventlog *log, trilha_append_request *requests, siz
       b.rows[n++] = r->items[i].row;
     }
   if (memory) commit(log, &b, 0, n);
+  if (memory && log->committed != NULL) say_committed(log, &b, n);
   trilha_arena_done(&b.arena);
   pthread_mutex_lock(&log->mutex);
   if (b.registry_revision > log->registry_revision) log->registry_revision = b.registry_revision;
@@ -213,6 +222,11 @@ trilha_status trilha_eventlog_new(trilha_store *store, unsigned batch_max, int64
   pthread_mutex_init(&log->mutex, NULL);
   *ret_log = log;
   return TRILHA_OK;
+}
+
+void trilha_eventlog_on_commit(trilha_eventlog *log, trilha_eventlog_committed committed, void *user) {
+  log->committed = committed;
+  log->committed_user = user;
 }
 
 void trilha_eventlog_free(trilha_eventlog *log) {

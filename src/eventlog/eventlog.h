@@ -31,6 +31,7 @@ void trilha_eventlog_free(trilha_eventlog *log);
 typedef struct trilha_append_item {
   trilha_event_row row; /* in */
   trilha_arena *arena;  /* in: where a duplicate's texts are copied to */
+  void *owner;          /* in: the caller's own, for trilha_eventlog_on_commit() */
   trilha_status status; /* out */
   trilha_error error;   /* out, when status is not OK */
   bool stored;          /* out: this call inserted it */
@@ -41,6 +42,11 @@ typedef struct trilha_append_item {
  * whoever finds no leader leads, takes what waits and commits it; leadership is handed on before this returns. A row
  * that the database refuses fails alone. Returns the registry revision seen last, or -1. */
 int64_t trilha_eventlog_append(trilha_eventlog *log, trilha_append_item *items, size_t count);
+
+/* Called by the leader after each commit with the items that were stored, in the order of their sequence, before any waiting caller goes on and before
+ * leadership is handed on: so calls never overlap and never go back. It must not call the log. Set once, before the first append. */
+typedef void (*trilha_eventlog_committed)(void *user, trilha_append_item *const *items, size_t count);
+void trilha_eventlog_on_commit(trilha_eventlog *log, trilha_eventlog_committed committed, void *user);
 
 /* --- events as objects --------------------------------------------------------------------------------- */
 

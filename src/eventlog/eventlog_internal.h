@@ -23,6 +23,8 @@ struct trilha_eventlog {
   size_t batch_max;
   int64_t lock_timeout_ms;
   trilha_diagnostics diagnostics;
+  trilha_eventlog_committed committed; /* may be NULL */
+  void *committed_user;
 
   pthread_mutex_t mutex; /* guards what follows; never held across the store */
   trilha_append_request *first, *last;
