@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/uuid.h"
-#include "bus/bus_internal.h"
+#include "bus/live.h"
 
 /* --- diagnostics: identifiers only ------------------------------------------------------------------ */
 
@@ -92,7 +92,13 @@ static bool prepare(trilha_bus *bus, trilha_workbench *bench, trilha_preparation
   return result->status == TRILHA_OK;
 }
 
-static void publish_prepared(trilha_bus *bus, trilha_preparation *waiting, trilha_append_item *items, size_t count) {
+/* Steps 7 to 9 for what passed. The owners tell the commit hook whose ticket the deliveries count on. */
+static void publish_prepared(trilha_bus *bus, trilha_preparation *waiting, trilha_append_item *items, size_t count,
+                             trilha_live_owner *owners) {
+  for (size_t i = 0; i < count; i++) {
+    owners[i].publication = waiting[i].publication;
+    items[i].owner = &owners[i];
+  }
   int64_t revision = trilha_eventlog_append(bus->log, items, count);
   if (revision >= 0) trilha_registry_note_revision(bus->registry, revision);
   for (size_t i = 0; i < count; i++) {
@@ -102,17 +108,47 @@ static void publish_prepared(trilha_bus *bus, trilha_preparation *waiting, trilh
   }
 }
 
-/* `waiting` and `items` have count places. Refused publications leave no hole: item n belongs to waiting n. */
+/* What one call of trilha_bus_publish works with, a chunk at a time. */
+typedef struct chunk_room {
+  trilha_preparation *waiting;
+  trilha_append_item *items;
+  trilha_live_owner *owners;
+  trilha_preparation one_waiting;
+  trilha_append_item one_item;
+  trilha_live_owner one_owner;
+} chunk_room;
+
+static trilha_status chunk_room_init(chunk_room *room, size_t places, trilha_error *err) {
+  room->waiting = &room->one_waiting;
+  room->items = &room->one_item;
+  room->owners = &room->one_owner;
+  if (places <= 1) return TRILHA_OK;
+  room->waiting = malloc(places * sizeof *room->waiting);
+  room->items = malloc(places * sizeof *room->items);
+  room->owners = malloc(places * sizeof *room->owners);
+  bool ok = room->waiting != NULL && room->items != NULL && room->owners != NULL;
+  return ok ? TRILHA_OK : trilha_error_no_memory(err);
+}
+
+static void chunk_room_done(chunk_room *room) {
+  if (room->waiting != &room->one_waiting) free(room->waiting);
+  if (room->items != &room->one_item) free(room->items);
+  if (room->owners != &room->one_owner) free(room->owners);
+}
+
+/* Refused publications leave no hole: item n belongs to waiting n. */
 static void publish_chunk(trilha_bus *bus, trilha_workbench *bench, const trilha_publication *publications,
-                          size_t count, trilha_publish_result *results, trilha_preparation *waiting,
-                          trilha_append_item *items) {
+                          size_t count, trilha_publish_result *results, chunk_room *room, trilha_ticket *ticket,
+                          unsigned depth) {
   size_t n = 0;
   for (size_t i = 0; i < count; i++) {
-    items[n] = (trilha_append_item){0};
-    waiting[n] = (trilha_preparation){.publication = &publications[i], .result = &results[i], .item = &items[n]};
-    if (prepare(bus, bench, &waiting[n])) n++;
+    room->items[n] = (trilha_append_item){0};
+    room->owners[n] = (trilha_live_owner){.ticket = ticket, .depth = depth};
+    room->waiting[n] =
+        (trilha_preparation){.publication = &publications[i], .result = &results[i], .item = &room->items[n]};
+    if (prepare(bus, bench, &room->waiting[n])) n++;
   }
-  if (n != 0) publish_prepared(bus, waiting, items, n);
+  if (n != 0) publish_prepared(bus, room->waiting, room->items, n, room->owners);
 }
 
 static trilha_status first_failure(const trilha_publish_result *results, size_t count, trilha_error *err) {
@@ -130,28 +166,37 @@ static trilha_status fail_all(trilha_publish_result *results, size_t count, cons
   return trilha_error_copy(err, error);
 }
 
+static trilha_status check_depth(unsigned depth, trilha_error *err) {
+  if (depth <= TRILHA_NESTED_PUBLISH_MAX) return TRILHA_OK;
+  return trilha_error_set(err, TRILHA_LIMIT, "NESTED_TOO_DEEP",
+                          "handlers caused events that caused handlers %d times over: is a handler answering itself?",
+                          TRILHA_NESTED_PUBLISH_MAX);
+}
+
 trilha_status trilha_bus_publish(trilha_bus *bus, const trilha_publication *publications, size_t count,
                                  trilha_publish_result *ret_results, trilha_error *err) {
   trilha_error own = {0};
-  trilha_preparation one_waiting;
-  trilha_append_item one_item;
+  chunk_room room;
+  trilha_ticket local = {0};
+  trilha_nesting nesting = trilha_live_nesting(bus->live);
+  bool drains = nesting.ticket == NULL;
+  trilha_ticket *ticket = drains ? &local : nesting.ticket;
   size_t chunk = count < TRILHA_EVENTLOG_BATCH_MAX ? count : TRILHA_EVENTLOG_BATCH_MAX;
-  trilha_preparation *waiting = chunk <= 1 ? &one_waiting : malloc(chunk * sizeof *waiting);
-  trilha_append_item *items = chunk <= 1 ? &one_item : malloc(chunk * sizeof *items);
-  trilha_workbench *bench = trilha_workbench_take(bus, &own);
-  if (waiting == NULL || items == NULL) trilha_error_no_memory(&own);
-  trilha_status status;
-  if (own.status != TRILHA_OK) {
+  trilha_workbench *bench = NULL;
+  trilha_status status = chunk_room_init(&room, chunk, &own);
+  if (status == TRILHA_OK) status = check_depth(nesting.depth, &own);
+  if (status == TRILHA_OK) bench = trilha_workbench_take(bus, &own);
+  if (bench == NULL) {
     status = fail_all(ret_results, count, &own, err);
   } else {
     for (size_t at = 0; at < count; at += chunk)
-      publish_chunk(bus, bench, publications + at, count - at < chunk ? count - at : chunk, ret_results + at, waiting,
-                    items);
+      publish_chunk(bus, bench, publications + at, count - at < chunk ? count - at : chunk, ret_results + at, &room,
+                    ticket, nesting.depth);
+    trilha_workbench_give(bus, bench);
+    if (drains) trilha_live_drain(bus->live, ticket);
     status = first_failure(ret_results, count, err);
   }
-  if (bench != NULL) trilha_workbench_give(bus, bench);
-  if (waiting != &one_waiting) free(waiting);
-  if (items != &one_item) free(items);
+  chunk_room_done(&room);
   return status;
 }
 
@@ -191,13 +236,20 @@ void trilha_bus_result_done(trilha_publish_result *result) {
 /* --- life ------------------------------------------------------------------------------------------- */
 
 trilha_status trilha_bus_new(trilha_eventlog *log, trilha_registry *registry, const trilha_keyring *keyring,
-                             const trilha_diagnostics *diagnostics, trilha_bus **ret_bus, trilha_error *err) {
+                             trilha_deadletter *deadletter, const trilha_diagnostics *diagnostics, trilha_bus **ret_bus,
+                             trilha_error *err) {
   trilha_bus *bus = calloc(1, sizeof *bus);
   if (bus == NULL) return trilha_error_no_memory(err);
   bus->log = log;
   bus->registry = registry;
   bus->keyring = keyring;
+  bus->deadletter = deadletter;
   bus->diagnostics = *diagnostics;
+  if (trilha_live_new(bus, &bus->live, err) != TRILHA_OK) {
+    free(bus);
+    return TRILHA_NO_MEMORY;
+  }
+  trilha_eventlog_on_commit(log, trilha_live_committed, bus->live);
   pthread_mutex_init(&bus->mutex, NULL);
   *ret_bus = bus;
   return TRILHA_OK;
@@ -205,6 +257,7 @@ trilha_status trilha_bus_new(trilha_eventlog *log, trilha_registry *registry, co
 
 void trilha_bus_free(trilha_bus *bus) {
   if (bus == NULL) return;
+  trilha_live_free(bus->live);
   trilha_workbenches_free(bus);
   pthread_mutex_destroy(&bus->mutex);
   free(bus);

@@ -43,8 +43,9 @@ typedef struct trilha_append_item {
  * that the database refuses fails alone. Returns the registry revision seen last, or -1. */
 int64_t trilha_eventlog_append(trilha_eventlog *log, trilha_append_item *items, size_t count);
 
-/* Called by the leader after each commit with the items that were stored, in the order of their sequence, before any waiting caller goes on and before
- * leadership is handed on: so calls never overlap and never go back. It must not call the log. Set once, before the first append. */
+/* Called by the leader after each commit with the items that were stored, in the order of their sequence, before any
+ * waiting caller goes on and before leadership is handed on: so calls never overlap and never go back. It must not call
+ * the log. Set once, before the first append. */
 typedef void (*trilha_eventlog_committed)(void *user, trilha_append_item *const *items, size_t count);
 void trilha_eventlog_on_commit(trilha_eventlog *log, trilha_eventlog_committed committed, void *user);
 

@@ -1,0 +1,119 @@
+/* bus/delivery: the protected call of a handler (executarProtegido, specification 000, section 4.2) and what a handler
+ * may ask of its context. */
+#include <execinfo.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "bus/live.h"
+
+enum { STACK_FRAMES = 64, FAIL_TEXT_MAX = 1 << 16 };
+
+void trilha_outcome_done(trilha_outcome *outcome) {
+  trilha_buffer_done(&outcome->message);
+  trilha_buffer_done(&outcome->stack);
+}
+
+const char *trilha_delivery_colonia(const trilha_delivery *delivery) {
+  return delivery->colonia;
+}
+const char *trilha_delivery_event_id(const trilha_delivery *delivery) {
+  return delivery->attempt->event->event_id;
+}
+const char *trilha_delivery_correlacao_id(const trilha_delivery *delivery) {
+  return delivery->attempt->event->correlacao_id;
+}
+int64_t trilha_delivery_attempt(const trilha_delivery *delivery) {
+  return delivery->attempt->attempt;
+}
+
+/* --- failing -------------------------------------------------------------------------------------------- */
+
+/* The stack as it stands, `skip` innermost frames left out: one frame a line. */
+static void capture_stack(trilha_buffer *out, int skip) {
+  void *frames[STACK_FRAMES];
+  int count = backtrace(frames, STACK_FRAMES);
+  char **names = backtrace_symbols(frames, count);
+  for (int i = skip; names != NULL && i < count; i++) {
+    if (out->size != 0) trilha_buffer_add_char(out, '\n');
+    trilha_buffer_add_string(out, names[i]);
+  }
+  free(names);
+}
+
+trilha_status trilha_delivery_fail(trilha_delivery *delivery, const char *format, ...) {
+  trilha_outcome *outcome = delivery->outcome;
+  if (outcome->message.size != 0) return TRILHA_INVALID; /* the first cause wins */
+  va_list args;
+  va_start(args, format);
+  char *text = NULL;
+  int n = vasprintf(&text, format, args);
+  va_end(args);
+  if (n > 0) trilha_buffer_append(&outcome->message, text, n > FAIL_TEXT_MAX ? FAIL_TEXT_MAX : (size_t)n);
+  free(text);
+  capture_stack(&outcome->stack, 1);
+  return TRILHA_INVALID;
+}
+
+/* --- the context's publish ------------------------------------------------------------------------------- */
+
+trilha_status trilha_delivery_publish(trilha_delivery *delivery, const trilha_publication *publication,
+                                      trilha_publish_result *ret_result, trilha_error *error) {
+  trilha_publication with_context = *publication;
+  const trilha_event *event = delivery->attempt->event;
+  if (with_context.correlacao_id.data == NULL) with_context.correlacao_id = trilha_text_of(event->correlacao_id);
+  if (with_context.causation_id.data == NULL) with_context.causation_id = trilha_text_of(event->event_id);
+  return trilha_bus_publish(delivery->bus, &with_context, 1, ret_result, error);
+}
+
+trilha_status trilha_delivery_advance_in(trilha_delivery *delivery, void *connection, trilha_error *error) {
+  const trilha_attempt *attempt = delivery->attempt;
+  if (connection == NULL) return trilha_error_set(error, TRILHA_USAGE, "ARGUMENT_MISSING", "the connection is NULL");
+  if (attempt->advance == NULL)
+    return trilha_error_set(error, TRILHA_UNSUPPORTED, "NO_CURSOR",
+                            "this delivery has no cursor: only a durable consumer's does");
+  return attempt->advance(attempt->advance_user, connection, error);
+}
+
+/* --- the protected call ----------------------------------------------------------------------------------- */
+
+static void say_outcome(const trilha_bus *bus, const trilha_attempt *attempt, bool success, int64_t took_ns) {
+  trilha_fields fields = {0};
+  trilha_fields_string(&fields, "tipo", attempt->event->tipo);
+  trilha_fields_text(&fields, "colonia", attempt->colonia);
+  trilha_fields_string(&fields, "event_id", attempt->event->event_id);
+  trilha_fields_i64(&fields, "sequence_number", attempt->event->sequence_number);
+  trilha_fields_i64(&fields, "attempt", attempt->attempt);
+  trilha_fields_i64(&fields, "duration_us", took_ns / 1000);
+  trilha_fields_string(&fields, "status", success ? "success" : "failure");
+  trilha_emit(&bus->diagnostics, TRILHA_INFO, "event.process", "a handler ran", &fields);
+  if (success) return;
+  trilha_fields_text(&fields, "handler_nome", attempt->handler_nome);
+  trilha_emit(&bus->diagnostics, TRILHA_ERROR, "event.handler_failed", "Falha em manipulador de evento", &fields);
+}
+
+void trilha_protected_call(trilha_bus *bus, const trilha_attempt *attempt, trilha_outcome *ret_outcome) {
+  *ret_outcome = (trilha_outcome){0};
+  char *colonia = malloc(attempt->colonia.size + 1);
+  if (colonia == NULL) {
+    trilha_buffer_add_string(&ret_outcome->message, "out of memory before the handler was called");
+    return;
+  }
+  memcpy(colonia, attempt->colonia.data, attempt->colonia.size);
+  colonia[attempt->colonia.size] = '\0';
+  struct trilha_delivery delivery = {.bus = bus, .attempt = attempt, .outcome = ret_outcome, .colonia = colonia};
+  trilha_delivery_enter(bus->live, &delivery);
+  int64_t from = trilha_clock_monotonic_ns();
+  trilha_status status = attempt->handler(attempt->user, attempt->event, &delivery);
+  int64_t took = trilha_clock_monotonic_ns() - from;
+  trilha_delivery_leave(bus->live, &delivery);
+  ret_outcome->success = status == TRILHA_OK;
+  if (!ret_outcome->success && ret_outcome->message.size == 0) {
+    trilha_buffer_add_format(&ret_outcome->message, "the handler returned \"%s\" without saying why",
+                             trilha_status_name(status));
+    capture_stack(&ret_outcome->stack, 0);
+  }
+  free(colonia);
+  say_outcome(bus, attempt, ret_outcome->success, took);
+}
