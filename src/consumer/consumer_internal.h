@@ -1,0 +1,53 @@
+/* consumer: the inside of the room. */
+#ifndef TRILHA_CONSUMER_INTERNAL_H
+#define TRILHA_CONSUMER_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "consumer/consumer.h"
+
+enum { TRILHA_CONSUMER_STORE_MS = 30000, TRILHA_CONSUMER_PAGE_ROWS = 500, TRILHA_CONSUMER_WAIT_MS = 250 };
+
+typedef struct trilha_heartbeat {
+  pthread_t thread;
+  bool running;
+  pthread_mutex_t mutex;
+  pthread_cond_t wake;
+  bool end;
+} trilha_heartbeat;
+
+/* One owner: the thread in trilha_consumer_run(). `stopping` and `lost` are set by others. */
+struct trilha_consumer {
+  trilha_bus *bus;
+  trilha_store *store;
+  trilha_deadletter *deadletter;
+  trilha_diagnostics diagnostics;
+  trilha_arena arena; /* texts of the options */
+  trilha_consumer_options options;
+  trilha_text *types;
+  char holder[96];
+
+  _Atomic bool stopping;
+  _Atomic bool lost; /* the lease is somebody else's */
+  trilha_lease lease;
+  trilha_heartbeat heartbeat;
+
+  trilha_cursor *positions; /* per type: up to where the log has been looked at in this run */
+  bool *everything;     /* per type: seeded by --from in this run, so closed dead letters do not count (ruling R15) */
+  trilha_cursor *moves; /* successes whose cursor move is not stored yet; tipo absent: none */
+  size_t move_count;    /* events in them */
+  unsigned char (*resolved)[16]; /* their ids: dead letters to resolve */
+  bool advanced;                 /* the running handler moved the cursor in its own transaction */
+};
+
+/* The index of a type among the consumer's. */
+size_t trilha_consumer_type(const trilha_consumer *c, const char *tipo);
+
+trilha_status trilha_heartbeat_start(trilha_consumer *c, trilha_error *err);
+void trilha_heartbeat_stop(trilha_consumer *c);
+
+/* Waits up to ms for `stopping`; true when it is set. */
+bool trilha_consumer_pause(trilha_consumer *c, int64_t ms);
+
+#endif

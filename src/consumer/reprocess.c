@@ -1,0 +1,208 @@
+/* consumer/reprocess: running dead letters again (specification 000, section 3.6; rulings R16, R17).
+ *
+ * Rows are taken by a conditional update under a lease, so two runs never share one; each is settled under that lease's
+ * token, so a run that was stopped past it changes nothing. The cursor is never touched (field report B13).
+ */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/uuid.h"
+#include "consumer/consumer_internal.h"
+
+enum { TAKE_ROWS = 50, TAKE_LEASE_MS = 60000, POLL_MS = 50, WAIT_DEFAULT_MS = 30000 };
+
+static trilha_deadline soon(void) {
+  return trilha_deadline_in_ms(TRILHA_CONSUMER_STORE_MS);
+}
+
+/* --- one batch of rows ---------------------------------------------------------------------------------------- */
+
+typedef struct taken {
+  int64_t id, attempts;
+  unsigned char event_id[16];
+} taken;
+
+typedef struct batch {
+  taken rows[TAKE_ROWS];
+  size_t count;
+  int64_t token;
+} batch;
+
+static trilha_status take_row(void *user, const trilha_dead_letter_row *row, trilha_error *err) {
+  (void)err;
+  batch *b = user;
+  if (b->count == TAKE_ROWS) return TRILHA_OK;
+  taken *t = &b->rows[b->count++];
+  *t = (taken){.id = row->id, .attempts = row->tentativas};
+  memcpy(t->event_id, row->event_id, sizeof t->event_id);
+  return TRILHA_OK;
+}
+
+typedef struct loaded {
+  trilha_arena arena;
+  trilha_event event;
+} loaded;
+
+static trilha_status load(void *user, const trilha_event_row *row, trilha_error *err) {
+  loaded *l = user;
+  return trilha_event_from_row(&l->arena, row, TRILHA_PAYLOAD_REDIGIDO, &l->event, err);
+}
+
+static trilha_status call(const trilha_reprocessor *r, const trilha_reprocess_how *how, const taken *t,
+                          const trilha_event *event, trilha_outcome *outcome, trilha_buffer *handler_nome,
+                          trilha_error *err) {
+  if (how->handler == NULL)
+    return trilha_bus_deliver_now(r->bus, how->colonia, event, t->attempts, outcome, handler_nome, err);
+  trilha_attempt attempt = {.event = event,
+                            .colonia = how->colonia,
+                            .handler_nome = how->handler_nome,
+                            .handler = how->handler,
+                            .user = how->user,
+                            .attempt = t->attempts};
+  trilha_protected_call(r->bus, &attempt, outcome);
+  trilha_buffer_add_text(handler_nome, how->handler_nome);
+  return TRILHA_OK;
+}
+
+static trilha_status run_row(const trilha_reprocessor *r, const trilha_reprocess_how *how, const batch *b,
+                             const taken *t, trilha_reprocessed *done, trilha_error *err) {
+  loaded l = {0};
+  trilha_outcome outcome = {0};
+  TRILHA_BUFFER_SCOPED handler_nome;
+  trilha_buffer_init(&handler_nome, 0);
+  trilha_status status = r->store->op->event_by_id(r->store, t->event_id, soon(), load, &l, err);
+  if (status == TRILHA_OK) status = call(r, how, t, &l.event, &outcome, &handler_nome, err);
+  if (status == TRILHA_OK) {
+    trilha_failed_delivery failed = {.event = &l.event,
+                                     .colonia = how->colonia,
+                                     .handler_nome = trilha_buffer_text(&handler_nome),
+                                     .message = trilha_buffer_text(&outcome.message),
+                                     .stack = trilha_buffer_text(&outcome.stack)};
+    status = trilha_deadletter_settle(r->deadletter, t->id, b->token, outcome.success ? NULL : &failed, err);
+    if (status == TRILHA_OK && outcome.success) done->reprocessados++;
+    if (status == TRILHA_OK && !outcome.success) done->failed++;
+  }
+  trilha_outcome_done(&outcome);
+  trilha_arena_done(&l.arena);
+  return status;
+}
+
+/* A row whose retry failed is pending again: each row is tried once a run, so a run takes only rows up to the largest
+ * id it saw pending first. */
+static bool tried_before(const int64_t *tried, size_t count, int64_t id) {
+  for (size_t i = 0; i < count; i++)
+    if (tried[i] == id) return true;
+  return false;
+}
+
+typedef struct listed {
+  int64_t *ids;
+  size_t count, capacity;
+} listed;
+
+static trilha_status list_id(void *user, const trilha_dead_letter_row *row, trilha_error *err) {
+  listed *l = user;
+  if (l->count == l->capacity) {
+    size_t capacity = l->capacity == 0 ? 64 : l->capacity * 2;
+    int64_t *ids = realloc(l->ids, capacity * sizeof *ids);
+    if (ids == NULL) return trilha_error_no_memory(err);
+    l->ids = ids;
+    l->capacity = capacity;
+  }
+  if (!tried_before(l->ids, l->count, row->id)) l->ids[l->count++] = row->id;
+  return TRILHA_OK;
+}
+
+/* The rows pending now, oldest first: what this run will try, each once. */
+static trilha_status list_pending(const trilha_reprocessor *r, const trilha_reprocess_how *how, listed *l,
+                                  trilha_error *err) {
+  trilha_dead_letter_filter filter = {.colonia = how->colonia, .status = TRILHA_TEXT("pendente")};
+  for (;;) {
+    size_t before = l->count;
+    int64_t after = l->count == 0 ? 0 : l->ids[l->count - 1];
+    trilha_status status =
+        r->store->delivery->dead_letters_list(r->store, &filter, after, 500, soon(), list_id, l, err);
+    if (status != TRILHA_OK || l->count - before < 500) return status;
+  }
+}
+
+static trilha_status run_ids(const trilha_reprocessor *r, const trilha_reprocess_how *how, const int64_t *ids,
+                             size_t count, trilha_reprocessed *done, trilha_error *err) {
+  static const char self[] = "reprocess";
+  batch b = {0};
+  trilha_status status =
+      r->store->delivery->dead_letters_take(r->store, how->colonia, how->types, how->type_count, ids, count, TAKE_ROWS,
+                                            TRILHA_TEXT(self), TAKE_LEASE_MS, soon(), take_row, &b, &b.token, err);
+  for (size_t i = 0; status == TRILHA_OK && i < b.count; i++) {
+    if (how->stop != NULL && atomic_load(how->stop)) return TRILHA_OK; /* what is left returns after its lease */
+    status = run_row(r, how, &b, &b.rows[i], done, err);
+    if (status == TRILHA_NOT_FOUND && err != NULL) { /* nobody listens to this type here: left to its lease */
+      trilha_error_clear(err);
+      status = TRILHA_OK;
+    }
+  }
+  return status;
+}
+
+trilha_status trilha_reprocess_rows(const trilha_reprocessor *r, const trilha_reprocess_how *how,
+                                    trilha_reprocessed *ret_reprocessed, trilha_error *err) {
+  listed pending = {0};
+  *ret_reprocessed = (trilha_reprocessed){0};
+  trilha_error own = {0};
+  trilha_status status = TRILHA_OK;
+  const int64_t *ids = how->ids;
+  size_t count = how->id_count;
+  if (count == 0) {
+    status = list_pending(r, how, &pending, &own);
+    ids = pending.ids;
+    count = pending.count;
+  }
+  for (size_t at = 0; status == TRILHA_OK && at < count; at += TAKE_ROWS) {
+    if (how->stop != NULL && atomic_load(how->stop)) break;
+    status = run_ids(r, how, ids + at, count - at < TAKE_ROWS ? count - at : TAKE_ROWS, ret_reprocessed, &own);
+  }
+  free(pending.ids);
+  if (status == TRILHA_OK && ret_reprocessed->reprocessados + ret_reprocessed->failed == 0)
+    ret_reprocessed->reason = "nothing pending";
+  return trilha_error_copy(err, &own);
+}
+
+/* --- a whole colony --------------------------------------------------------------------------------------------- */
+
+static trilha_status wait_for(const trilha_reprocessor *r, int64_t request, unsigned wait_ms, trilha_reprocessed *done,
+                              trilha_error *err) {
+  const trilha_delivery_operations *op = r->store->delivery;
+  trilha_deadline end = trilha_deadline_in_ms(wait_ms == 0 ? WAIT_DEFAULT_MS : wait_ms);
+  for (;;) {
+    bool finished;
+    trilha_status status =
+        op->request_read(r->store, request, soon(), &finished, &done->reprocessados, &done->failed, err);
+    if (status != TRILHA_OK) return status;
+    if (finished) {
+      if (done->reprocessados + done->failed == 0) done->reason = "nothing pending";
+      return TRILHA_OK;
+    }
+    if (trilha_deadline_passed(end)) break;
+    trilha_clock_sleep_ms(POLL_MS);
+  }
+  bool withdrawn;
+  done->reason = "not finished in time";
+  return op->request_withdraw(r->store, request, soon(), &withdrawn, err);
+}
+
+trilha_status trilha_reprocess_colony(const trilha_reprocessor *r, trilha_text colonia, trilha_text user,
+                                      unsigned wait_ms, trilha_reprocessed *ret_reprocessed, trilha_error *err) {
+  *ret_reprocessed = (trilha_reprocessed){0};
+  if (trilha_bus_listens_colony(r->bus, colonia)) {
+    trilha_reprocess_how how = {.colonia = colonia};
+    return trilha_reprocess_rows(r, &how, ret_reprocessed, err);
+  }
+  int64_t request;
+  bool listening, withdrawn;
+  const trilha_delivery_operations *op = r->store->delivery;
+  trilha_status status = op->request_create(r->store, colonia, user, soon(), &request, &listening, err);
+  if (status != TRILHA_OK) return status;
+  if (listening) return wait_for(r, request, wait_ms, ret_reprocessed, err);
+  ret_reprocessed->reason = "no live listener";
+  return op->request_withdraw(r->store, request, soon(), &withdrawn, err);
+}
