@@ -12,9 +12,10 @@
 #include "deadletter/deadletter.h"
 #include "trilha/delivery.h"
 
-#define TRILHA_LISTENERS_WARN     30  /* specification 000, section 1: the 31st listener of a type is warned about */
-#define TRILHA_NESTED_PUBLISH_MAX 100 /* handlers whose events cause handlers whose events …; then publish is refused \
-                                       */
+#define TRILHA_LISTENERS_WARN 30 /* specification 000, section 1: the 31st listener of a type is warned about */
+#define TRILHA_NESTED_PUBLISH_MAX                                                       \
+  100 /* handlers whose events cause handlers whose events …; then publish is refused \
+       */
 #define TRILHA_COLONIA_CHARS_MAX      100 /* ruling R2 */
 #define TRILHA_HANDLER_NOME_CHARS_MAX 255
 
@@ -43,8 +44,9 @@ void trilha_protected_call(trilha_bus *bus, const trilha_attempt *attempt, trilh
 
 /* Who subscribes to (tipo, colonia) here. */
 bool trilha_bus_listens(trilha_bus *bus, trilha_text tipo, trilha_text colonia);
-/* Some subscription of the colony exists here. */
-bool trilha_bus_listens_colony(trilha_bus *bus, trilha_text colonia);
+/* The types that the colony subscribes to here, each once, copied into the arena. */
+trilha_status trilha_bus_listened_types(trilha_bus *bus, trilha_text colonia, trilha_arena *arena,
+                                        trilha_text **ret_types, size_t *ret_count, trilha_error *err) TRILHA_MUST_USE;
 
 trilha_status trilha_bus_subscribe(trilha_bus *bus, const trilha_subscription *subscription, int64_t *ret_id,
                                    trilha_error *err) TRILHA_MUST_USE;

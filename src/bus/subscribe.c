@@ -164,11 +164,29 @@ bool trilha_bus_listens(trilha_bus *bus, trilha_text tipo, trilha_text colonia) 
   return l != NULL;
 }
 
-bool trilha_bus_listens_colony(trilha_bus *bus, trilha_text colonia) {
-  bool found = false;
-  pthread_mutex_lock(&bus->live->mutex);
-  for (size_t i = 0; i < bus->live->listener_count && !found; i++)
-    found = !bus->live->listeners[i]->gone && trilha_text_is(colonia, bus->live->listeners[i]->colonia);
-  pthread_mutex_unlock(&bus->live->mutex);
-  return found;
+static bool listed(const trilha_text *types, size_t count, const char *tipo) {
+  for (size_t i = 0; i < count; i++)
+    if (trilha_text_is(types[i], tipo)) return true;
+  return false;
+}
+
+trilha_status trilha_bus_listened_types(trilha_bus *bus, trilha_text colonia, trilha_arena *arena,
+                                        trilha_text **ret_types, size_t *ret_count, trilha_error *err) {
+  trilha_live *live = bus->live;
+  pthread_mutex_lock(&live->mutex);
+  size_t count = 0;
+  trilha_text *types = trilha_arena_array(arena, live->listener_count, sizeof *types);
+  bool ok = types != NULL;
+  for (size_t i = 0; i < live->listener_count && ok; i++) {
+    const trilha_listener *l = live->listeners[i];
+    if (l->gone || !trilha_text_is(colonia, l->colonia) || listed(types, count, l->tipo)) continue;
+    const char *tipo = trilha_arena_copy(arena, trilha_text_of(l->tipo));
+    ok = tipo != NULL;
+    if (ok) types[count++] = trilha_text_of(tipo);
+  }
+  pthread_mutex_unlock(&live->mutex);
+  if (!ok) return trilha_error_no_memory(err);
+  *ret_types = types;
+  *ret_count = count;
+  return TRILHA_OK;
 }

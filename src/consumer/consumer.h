@@ -52,4 +52,9 @@ typedef struct trilha_reprocess_how {
 trilha_status trilha_reprocess_rows(const trilha_reprocessor *r, const trilha_reprocess_how *how,
                                     trilha_reprocessed *ret_reprocessed, trilha_error *err) TRILHA_MUST_USE;
 
+/* Runs this process's subscriptions of the colony on one stored event; records the failure, or closes the dead letter.
+ */
+trilha_status trilha_redeliver_event(const trilha_reprocessor *r, trilha_text colonia, const trilha_event *event,
+                                     trilha_error *err) TRILHA_MUST_USE;
+
 #endif

@@ -9,7 +9,7 @@
 #include "base/uuid.h"
 #include "consumer/consumer_internal.h"
 
-enum { TAKE_ROWS = 50, TAKE_LEASE_MS = 60000, POLL_MS = 50, WAIT_DEFAULT_MS = 30000 };
+enum { TAKE_ROWS = 1, TAKE_LEASE_MS = 120000, POLL_MS = 50, WAIT_DEFAULT_MS = 30000 };
 
 static trilha_deadline soon(void) {
   return trilha_deadline_in_ms(TRILHA_CONSUMER_STORE_MS);
@@ -109,7 +109,7 @@ static trilha_status list_id(void *user, const trilha_dead_letter_row *row, tril
     l->ids = ids;
     l->capacity = capacity;
   }
-  if (!tried_before(l->ids, l->count, row->id)) l->ids[l->count++] = row->id;
+  l->ids[l->count++] = row->id;
   return TRILHA_OK;
 }
 
@@ -126,6 +126,14 @@ static trilha_status list_pending(const trilha_reprocessor *r, const trilha_repr
   }
 }
 
+static void say_overtaken(const trilha_reprocessor *r, const taken *t, const trilha_error *error) {
+  trilha_fields fields = {0};
+  trilha_fields_i64(&fields, "dead_letter", t->id);
+  trilha_fields_error(&fields, error);
+  trilha_emit(r->diagnostics, TRILHA_WARNING, "dlq.retry_overtaken",
+              "a retry took longer than its lease and changed nothing", &fields);
+}
+
 static trilha_status run_ids(const trilha_reprocessor *r, const trilha_reprocess_how *how, const int64_t *ids,
                              size_t count, trilha_reprocessed *done, trilha_error *err) {
   static const char self[] = "reprocess";
@@ -135,11 +143,14 @@ static trilha_status run_ids(const trilha_reprocessor *r, const trilha_reprocess
                                             TRILHA_TEXT(self), TAKE_LEASE_MS, soon(), take_row, &b, &b.token, err);
   for (size_t i = 0; status == TRILHA_OK && i < b.count; i++) {
     if (how->stop != NULL && atomic_load(how->stop)) return TRILHA_OK; /* what is left returns after its lease */
-    status = run_row(r, how, &b, &b.rows[i], done, err);
-    if (status == TRILHA_NOT_FOUND && err != NULL) { /* nobody listens to this type here: left to its lease */
-      trilha_error_clear(err);
+    trilha_error own = {0};
+    status = run_row(r, how, &b, &b.rows[i], done, &own);
+    if (status == TRILHA_CONFLICT) { /* the handler outlived the lease: somebody else has the row now */
+      say_overtaken(r, &b.rows[i], &own);
       status = TRILHA_OK;
+      continue;
     }
+    trilha_error_copy(err, &own);
   }
   return status;
 }
@@ -193,10 +204,16 @@ static trilha_status wait_for(const trilha_reprocessor *r, int64_t request, unsi
 trilha_status trilha_reprocess_colony(const trilha_reprocessor *r, trilha_text colonia, trilha_text user,
                                       unsigned wait_ms, trilha_reprocessed *ret_reprocessed, trilha_error *err) {
   *ret_reprocessed = (trilha_reprocessed){0};
-  if (trilha_bus_listens_colony(r->bus, colonia)) {
-    trilha_reprocess_how how = {.colonia = colonia};
-    return trilha_reprocess_rows(r, &how, ret_reprocessed, err);
+  trilha_arena arena = {0};
+  trilha_text *types = NULL;
+  size_t type_count = 0;
+  trilha_status listed = trilha_bus_listened_types(r->bus, colonia, &arena, &types, &type_count, err);
+  if (listed == TRILHA_OK && type_count != 0) { /* types that nobody listens to here are left alone (ruling R17) */
+    trilha_reprocess_how how = {.colonia = colonia, .types = types, .type_count = type_count};
+    listed = trilha_reprocess_rows(r, &how, ret_reprocessed, err);
   }
+  trilha_arena_done(&arena);
+  if (listed != TRILHA_OK || type_count != 0) return listed;
   int64_t request;
   bool listening, withdrawn;
   const trilha_delivery_operations *op = r->store->delivery;
@@ -205,4 +222,32 @@ trilha_status trilha_reprocess_colony(const trilha_reprocessor *r, trilha_text c
   if (listening) return wait_for(r, request, wait_ms, ret_reprocessed, err);
   ret_reprocessed->reason = "no live listener";
   return op->request_withdraw(r->store, request, soon(), &withdrawn, err);
+}
+
+/* --- one event ---------------------------------------------------------------------------------------------------- */
+
+trilha_status trilha_redeliver_event(const trilha_reprocessor *r, trilha_text colonia, const trilha_event *event,
+                                     trilha_error *err) {
+  unsigned char id[16];
+  trilha_outcome outcome = {0};
+  TRILHA_BUFFER_SCOPED handler_nome;
+  trilha_buffer_init(&handler_nome, 0);
+  if (!trilha_uuid_parse(trilha_text_of(event->event_id), id))
+    return trilha_error_set(err, TRILHA_USAGE, "UUID_INVALID", "event_id must be a UUID");
+  trilha_status status = trilha_bus_deliver_now(r->bus, colonia, event, 1, &outcome, &handler_nome, err);
+  if (status != TRILHA_OK) return status;
+  if (outcome.success) {
+    bool resolved;
+    status = r->store->delivery->dead_letter_resolve(r->store, id, colonia, soon(), &resolved, err);
+    if (status == TRILHA_OK && resolved) trilha_deadletter_say_gauge(r->deadletter);
+  } else {
+    trilha_failed_delivery failed = {.event = event,
+                                     .colonia = colonia,
+                                     .handler_nome = trilha_buffer_text(&handler_nome),
+                                     .message = trilha_buffer_text(&outcome.message),
+                                     .stack = trilha_buffer_text(&outcome.stack)};
+    status = trilha_deadletter_record(r->deadletter, &failed, err);
+  }
+  trilha_outcome_done(&outcome);
+  return status;
 }

@@ -4,7 +4,8 @@
 
 #include <sys/types.h>
 
-#include "bus/bus.h"
+#include "bus/deliver.h"
+#include "consumer/consumer.h"
 #include "trilha/trilha.h"
 
 struct trilha {
@@ -13,6 +14,8 @@ struct trilha {
   trilha_keyring *keyring;
   trilha_registry *registry;
   trilha_eventlog *log;
+  trilha_deadletter *deadletter;
+  trilha_diagnostics diagnostics;
   trilha_bus *bus;
 };
 

@@ -64,8 +64,12 @@ static trilha_status assemble(const trilha_options *options, trilha *handle, tri
   if (status == TRILHA_OK) status = trilha_registry_new(handle->store, refresh_ms, sink, &handle->registry, err);
   if (status == TRILHA_OK)
     status = trilha_eventlog_new(handle->store, options->batch_max, lock_timeout_ms, sink, &handle->log, err);
+  handle->diagnostics = *sink;
   if (status == TRILHA_OK)
-    status = trilha_bus_new(handle->log, handle->registry, handle->keyring, sink, &handle->bus, err);
+    status = trilha_deadletter_new(handle->store, sink, options->dead_letter_attempts_max, &handle->deadletter, err);
+  if (status == TRILHA_OK)
+    status =
+        trilha_bus_new(handle->log, handle->registry, handle->keyring, handle->deadletter, sink, &handle->bus, err);
   return status;
 }
 
@@ -92,6 +96,7 @@ trilha_status trilha_open(const trilha_options *options, trilha **ret_handle, tr
 void trilha_close(trilha *handle) {
   if (handle == NULL) return;
   trilha_bus_free(handle->bus);
+  trilha_deadletter_free(handle->deadletter);
   trilha_eventlog_free(handle->log);
   trilha_registry_free(handle->registry);
   trilha_keyring_free(handle->keyring);
