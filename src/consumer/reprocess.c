@@ -207,17 +207,17 @@ trilha_status trilha_reprocess_colony(const trilha_reprocessor *r, trilha_text c
   trilha_arena arena = {0};
   trilha_text *types = NULL;
   size_t type_count = 0;
-  trilha_status listed = trilha_bus_listened_types(r->bus, colonia, &arena, &types, &type_count, err);
-  if (listed == TRILHA_OK && type_count != 0) { /* types that nobody listens to here are left alone (ruling R17) */
+  trilha_status status = trilha_bus_listened_types(r->bus, colonia, &arena, &types, &type_count, err);
+  if (status == TRILHA_OK && type_count != 0) { /* types that nobody listens to here are left alone (ruling R17) */
     trilha_reprocess_how how = {.colonia = colonia, .types = types, .type_count = type_count};
-    listed = trilha_reprocess_rows(r, &how, ret_reprocessed, err);
+    status = trilha_reprocess_rows(r, &how, ret_reprocessed, err);
   }
   trilha_arena_done(&arena);
-  if (listed != TRILHA_OK || type_count != 0) return listed;
+  if (status != TRILHA_OK || type_count != 0) return status;
   int64_t request;
   bool listening, withdrawn;
   const trilha_delivery_operations *op = r->store->delivery;
-  trilha_status status = op->request_create(r->store, colonia, user, soon(), &request, &listening, err);
+  status = op->request_create(r->store, colonia, user, soon(), &request, &listening, err);
   if (status != TRILHA_OK) return status;
   if (listening) return wait_for(r, request, wait_ms, ret_reprocessed, err);
   ret_reprocessed->reason = "no live listener";
