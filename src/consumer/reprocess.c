@@ -87,14 +87,6 @@ static trilha_status run_row(const trilha_reprocessor *r, const trilha_reprocess
   return status;
 }
 
-/* A row whose retry failed is pending again: each row is tried once a run, so a run takes only rows up to the largest
- * id it saw pending first. */
-static bool tried_before(const int64_t *tried, size_t count, int64_t id) {
-  for (size_t i = 0; i < count; i++)
-    if (tried[i] == id) return true;
-  return false;
-}
-
 typedef struct listed {
   int64_t *ids;
   size_t count, capacity;
