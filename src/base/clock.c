@@ -2,7 +2,9 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/assert.h"
 
@@ -29,6 +31,20 @@ int64_t trilha_clock_wall_us(void) {
 int64_t trilha_clock_monotonic_ns(void) {
   struct timespec t = now(CLOCK_MONOTONIC);
   return (int64_t)t.tv_sec * NS_PER_MS * 1000 + t.tv_nsec;
+}
+
+int64_t trilha_clock_boot_us(void) {
+  struct timespec t = now(CLOCK_BOOTTIME);
+  return (int64_t)t.tv_sec * US_PER_SECOND + t.tv_nsec / NS_PER_US;
+}
+
+void trilha_clock_boot_id(char out[37]) {
+  out[0] = '\0';
+  int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  ssize_t n = read(fd, out, 36);
+  out[n == 36 ? 36 : 0] = '\0';
+  close(fd);
 }
 
 void trilha_clock_sleep_ms(int64_t ms) {

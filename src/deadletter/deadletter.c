@@ -102,7 +102,7 @@ trilha_status trilha_deadletter_record(trilha_deadletter *d, const trilha_failed
   int64_t attempts = 0;
   trilha_status status = scrub(failed, &s, &own);
   if (status == TRILHA_OK)
-    status = d->store->delivery->dead_letter_fail(d->store, &s.failure, deadline(), &attempts, &own);
+    status = d->store->delivery->dead_letter_fail(d->store, &s.failure, d->max_attempts, deadline(), &attempts, &own);
   scrubbed_done(&s);
   if (status == TRILHA_OK) {
     trilha_deadletter_say_gauge(d);

@@ -62,12 +62,13 @@ typedef trilha_status (*trilha_consumer_visit)(void *user, const trilha_consumer
 typedef struct trilha_delivery_operations {
   /* --- dead letters (rulings R11, R15, R16) --- */
 
-  /* First failure: inserts `pendente`, tentativas 1. A row that is `pendente` stays so; `resolved` and
-   * `failed_permanent` reopen to `pendente` with resolvido_em cleared. Message, stack, handler and ultima_tentativa are
-   * renewed. Used for live failures and boot replay; a row that somebody is retrying under a live lease is only renewed
-   * in its message. *ret_attempts: tentativas afterwards. */
-  trilha_status (*dead_letter_fail)(trilha_store *store, const trilha_failure *failure, trilha_deadline deadline,
-                                    int64_t *ret_attempts, trilha_error *err);
+  /* Records a failed delivery. No row: inserts `pendente`, tentativas 1. A row that is there: tentativas + 1, message,
+   * stack, handler and ultima_tentativa renewed, and `pendente` (or retrying with an expired lease) stays or becomes
+   * `pendente`, `failed_permanent` with resolvido_em once tentativas has reached max_attempts; `resolved` and
+   * `failed_permanent` reopen to `pendente` with resolvido_em cleared, whatever their count. A row that somebody is
+   * retrying under a live lease keeps its status and count. *ret_attempts: tentativas afterwards. */
+  trilha_status (*dead_letter_fail)(trilha_store *store, const trilha_failure *failure, int64_t max_attempts,
+                                    trilha_deadline deadline, int64_t *ret_attempts, trilha_error *err);
   /* Success by any way: sets an open row of (event, colony) to `resolved` with resolvido_em = now; no row or a closed
    * one: nothing. *ret_resolved tells. */
   trilha_status (*dead_letter_resolve)(trilha_store *store, const unsigned char event_id[16], trilha_text colonia,

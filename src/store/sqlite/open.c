@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "base/diagnostics.h"
+#include "store/sqlite/delivery.h"
 #include "store/sqlite/sqlite_internal.h"
 
 enum { FILE_MODE = 0660 /* less the umask: who is not named by owner or group sees no event */ };
@@ -240,6 +241,7 @@ static trilha_sqlite_store *new_store(const trilha_store_options *o) {
   trilha_sqlite_store *s = calloc(1, sizeof *s);
   if (s == NULL) return NULL;
   s->base.op = &operations;
+  s->base.delivery = &trilha_sqlite_delivery;
   s->pid = getpid();
   s->lock_timeout_ms = o->lock_timeout_ms > 0 ? o->lock_timeout_ms : TRILHA_SQLITE_LOCK_TIMEOUT_MS;
   s->scan_interval_ms = o->scan_interval_ms > 0 ? o->scan_interval_ms : TRILHA_SQLITE_SCAN_MS;

@@ -4,8 +4,8 @@
 
 /* --- audit ------------------------------------------------------------------------------------------------ */
 
-static trilha_status insert_audit(trilha_sqlite_connection *c, const trilha_audit_row *row, const char *now,
-                                  trilha_error *err) {
+trilha_status trilha_sqlite_audit_write(trilha_sqlite_connection *c, const trilha_audit_row *row, const char *now,
+                                        trilha_error *err) {
   sqlite3_stmt *insert = NULL;
   trilha_status status = trilha_sqlite_prepare(c, TRILHA_SQLITE_AUDIT_INSERT, &insert, err);
   if (status != TRILHA_OK) return status;
@@ -29,7 +29,7 @@ trilha_status trilha_sqlite_audit_insert(trilha_store *store, const trilha_audit
   if (status != TRILHA_OK) return status;
   char now[TRILHA_SQLITE_TIMESTAMP_SIZE];
   trilha_sqlite_timestamp(trilha_sqlite_now_us(), now);
-  status = insert_audit(c, row, now, err);
+  status = trilha_sqlite_audit_write(c, row, now, err);
   if (status == TRILHA_OK) return trilha_sqlite_write_commit(s, err);
   trilha_sqlite_write_abort(s);
   return status;
@@ -84,7 +84,8 @@ static trilha_status apply_all(trilha_sqlite_connection *c, const trilha_type_ro
   trilha_status status = TRILHA_OK;
   for (size_t i = 0; i < count && status == TRILHA_OK; i++) status = apply_type(c, &rows[i], now, err);
   if (status == TRILHA_OK) status = trilha_sqlite_run(c, TRILHA_SQLITE_REGISTRY_REVISION_RAISE, err);
-  for (size_t i = 0; i < audit_count && status == TRILHA_OK; i++) status = insert_audit(c, &audit[i], now, err);
+  for (size_t i = 0; i < audit_count && status == TRILHA_OK; i++)
+    status = trilha_sqlite_audit_write(c, &audit[i], now, err);
   return status;
 }
 
