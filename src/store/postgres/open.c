@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "delivery.h"
 #include "postgres_internal.h"
 
 static void close_store(trilha_store *store) {
@@ -69,6 +70,7 @@ static trilha_pg_store *new_store(const trilha_store_options *o) {
   if (s == NULL) return NULL;
   init_shared(s);
   s->port.op = &operations;
+  s->port.delivery = &trilha_postgres_delivery;
   s->target.connect_timeout_ms = or_default(o->connect_timeout_ms, CONNECT_MS);
   s->lock_timeout_ms = or_default(o->lock_timeout_ms, LOCK_MS);
   s->scan_interval_ms = or_default(o->scan_interval_ms, TRILHA_STORE_SCAN_MS_POSTGRES);

@@ -197,6 +197,16 @@ static inline const char *trilha_pg_plan_mode(bool anew) {
   return anew ? "force_custom_plan" : "force_generic_plan";
 }
 
+/* write.c. The three steps that open a writing transaction, and what COMMIT's answer means when it was among the steps.
+ */
+typedef struct trilha_pg_write_transaction {
+  trilha_pg_parameters settings, durable;
+} trilha_pg_write_transaction;
+void trilha_pg_begin_writing(trilha_pg_store *s, trilha_deadline deadline, trilha_pg_write_transaction *w,
+                             trilha_pg_step steps[3]);
+void trilha_pg_write_transaction_done(trilha_pg_write_transaction *w);
+trilha_status trilha_pg_after_commit(trilha_status status, trilha_pg_reach reach, trilha_error *err);
+
 /* read.c. Runs queries in one REPEATABLE READ, READ ONLY transaction: one snapshot, one round trip. results[n] is query
  * n's. */
 trilha_status trilha_pg_read(trilha_pg_store *s, const trilha_pg_step *queries, size_t count, trilha_deadline deadline,

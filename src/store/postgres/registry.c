@@ -70,39 +70,8 @@ static void add_audit(trilha_pg_parameters *p, const trilha_audit_row *rows, siz
   AUDIT_COLUMN(p, TRILHA_PG_JSONB, rows, count, metadata, TRILHA_TEXT("{}"));
 }
 
-typedef struct write_transaction {
-  trilha_pg_parameters settings, durable;
-} write_transaction;
-
-static void write_transaction_done(write_transaction *w) {
-  trilha_pg_parameters_done(&w->settings);
-  trilha_pg_parameters_done(&w->durable);
-}
-
-/* The three steps that open a writing transaction. */
-static void begin_writing(trilha_pg_store *s, trilha_deadline deadline, write_transaction *w, trilha_pg_step steps[3]) {
-  trilha_pg_parameters_init(&w->settings);
-  trilha_pg_parameters_init(&w->durable);
-  trilha_pg_add_i64(&w->settings, 0);
-  trilha_pg_add_i64(&w->settings, trilha_deadline_left_ms(deadline, s->lock_timeout_ms));
-  trilha_pg_add_text(&w->settings, trilha_text_of(trilha_pg_plan_mode(false)));
-  trilha_pg_add_bool(&w->durable, s->durable);
-  steps[0] = (trilha_pg_step){.sql = trilha_sql_postgres_transaction_begin_write};
-  steps[1] = (trilha_pg_step){.sql = trilha_sql_postgres_transaction_settings, .parameters = &w->settings};
-  steps[2] = (trilha_pg_step){.sql = trilha_sql_postgres_transaction_durable, .parameters = &w->durable};
-}
-
 static void clear_all(PGresult **results, size_t count) {
   for (size_t i = 0; i < count; i++) trilha_pg_clear(&results[i]);
-}
-
-/* COMMIT was among the steps: a lost answer, or a shutdown while it ran, leaves it open whether it happened. */
-static trilha_status after_commit_was_sent(trilha_status status, trilha_pg_reach reach, trilha_error *err) {
-  if (status == TRILHA_OK || reach == TRILHA_PG_NOT_SENT) return status;
-  if (reach == TRILHA_PG_ANSWERED && (err == NULL || strncmp(err->sqlstate, "57P", 3) != 0)) return status;
-  trilha_error_clear(err);
-  return trilha_error_set(err, TRILHA_OUTCOME_UNKNOWN, "STORE_COMMIT_UNKNOWN",
-                          "the answer to a commit was lost: it may or may not have happened");
 }
 
 static trilha_status refuse_conflict(const PGresult *conflicts, trilha_error *err) {
@@ -115,14 +84,14 @@ static trilha_status refuse_conflict(const PGresult *conflicts, trilha_error *er
 /* First half: opens the transaction, takes the registry's row, looks for conflicts. On OK the transaction is open. */
 static trilha_status hold_registry(trilha_pg_store *s, trilha_pg_connection *c, const trilha_type_row *rows,
                                    size_t count, trilha_deadline deadline, trilha_error *err) {
-  __attribute__((cleanup(write_transaction_done))) write_transaction w;
+  __attribute__((cleanup(trilha_pg_write_transaction_done))) trilha_pg_write_transaction w;
   TRILHA_PG_PARAMETERS_SCOPED p;
   trilha_pg_parameters_init(&p);
   TYPE_COLUMN(&p, rows, count, tipo, absent);
   TYPE_COLUMN(&p, rows, count, versao, absent);
   TYPE_COLUMN(&p, rows, count, schema, absent);
   trilha_pg_step steps[5];
-  begin_writing(s, deadline, &w, steps);
+  trilha_pg_begin_writing(s, deadline, &w, steps);
   steps[3] = (trilha_pg_step){.sql = trilha_sql_postgres_registry_revision_raise};
   steps[4] = (trilha_pg_step){.sql = trilha_sql_postgres_types_conflicting, .parameters = &p};
   PGresult *results[5];
@@ -154,7 +123,7 @@ static trilha_status write_types(trilha_pg_connection *c, const trilha_type_row 
   trilha_pg_reach reach;
   trilha_status status = trilha_pg_run(c, steps, 3, deadline, results, &reach, err);
   clear_all(results, 3);
-  return after_commit_was_sent(status, reach, err);
+  return trilha_pg_after_commit(status, reach, err);
 }
 
 static void roll_back(trilha_pg_connection *c) {
@@ -183,12 +152,12 @@ trilha_status trilha_pg_types_apply(trilha_store *store, const trilha_type_row *
 trilha_status trilha_pg_audit_insert(trilha_store *store, const trilha_audit_row *row, trilha_deadline deadline,
                                      trilha_error *err) {
   trilha_pg_store *s = trilha_pg_of(store);
-  __attribute__((cleanup(write_transaction_done))) write_transaction w;
+  __attribute__((cleanup(trilha_pg_write_transaction_done))) trilha_pg_write_transaction w;
   TRILHA_PG_PARAMETERS_SCOPED p;
   trilha_pg_parameters_init(&p);
   add_audit(&p, row, 1);
   trilha_pg_step steps[5];
-  begin_writing(s, deadline, &w, steps);
+  trilha_pg_begin_writing(s, deadline, &w, steps);
   steps[3] = (trilha_pg_step){.sql = trilha_sql_postgres_audit_insert, .parameters = &p};
   steps[4] = (trilha_pg_step){.sql = trilha_sql_postgres_transaction_commit};
   trilha_pg_connection *c = NULL;
@@ -199,5 +168,5 @@ trilha_status trilha_pg_audit_insert(trilha_store *store, const trilha_audit_row
   status = trilha_pg_run(c, steps, 5, deadline, results, &reach, err);
   clear_all(results, 5);
   trilha_pg_give_back(s, c);
-  return after_commit_was_sent(status, reach, err);
+  return trilha_pg_after_commit(status, reach, err);
 }
