@@ -1,4 +1,4 @@
-/* consumer: the inside of the room. */
+/* consumer: the inside of the room. Room: consumer, inside. */
 #ifndef TRILHA_CONSUMER_INTERNAL_H
 #define TRILHA_CONSUMER_INTERNAL_H
 

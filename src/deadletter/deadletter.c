@@ -135,8 +135,8 @@ static trilha_status say_colony(void *user, trilha_text colonia, int64_t open, t
   const trilha_deadletter *d = user;
   trilha_fields fields = {0};
   trilha_fields_text(&fields, "colonia", colonia);
-  trilha_fields_i64(&fields, "value", open);
-  trilha_emit(&d->diagnostics, TRILHA_DEBUG, "dead_letter_queue_pending", "open dead letters of a colony", &fields);
+  trilha_fields_i64(&fields, "dead_letter_queue_pending", open);
+  trilha_emit(&d->diagnostics, TRILHA_DEBUG, "dlq.pending", "open dead letters of a colony", &fields);
   return TRILHA_OK;
 }
 

@@ -447,7 +447,7 @@ static void many_threads_publish_on_one_handle_and_lose_nothing(void **state) {
 
 static void G3_bytes_are_the_same_under_a_locale_with_a_decimal_comma(void **state) {
   trilha *handle = begin(state);
-  if (setlocale(LC_ALL, "pt_BR.UTF-8") == NULL && setlocale(LC_ALL, "de_DE.UTF-8") == NULL) skip();
+  if (setlocale(LC_ALL, "comma") == NULL) setlocale(LC_ALL, "pt_BR.UTF-8"); /* "comma" is made by the build */
   trilha_publication p = publication_of("{\"n\":1.5,\"peso\":-0.04}");
   trilha_publish_result r;
   trilha_status status = trilha_publish(handle, &p, &r, NULL);

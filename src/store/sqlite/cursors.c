@@ -198,7 +198,7 @@ trilha_status trilha_sqlite_cursors_advance_in(trilha_store *store, void *connec
   const char *file = sqlite3_db_filename(db, "main");
   if (sqlite3_get_autocommit(db) != 0)
     return trilha_error_set(err, TRILHA_USAGE, "NO_TRANSACTION",
-                            "the connection has no open transaction: BEGIN IMMEDIATE before the effect");
+                            "the connection has no open transaction: open one (an immediate one, so that it cannot fail later) before the effect");
   if (file == NULL || strcmp(file, s->path) != 0)
     return trilha_error_set(err, TRILHA_USAGE, "OTHER_DATABASE",
                             "the connection's main database is not the one that Trilha has open");
