@@ -38,6 +38,30 @@ BEGIN
     SELECT RAISE(ABORT, 'core_audit_log is append-only: UPDATE is refused');
 END;
 
+CREATE TABLE core_colony_schema (
+    colonia     TEXT PRIMARY KEY CONSTRAINT core_colony_schema_colonia_length CHECK (length(colonia) <= 100),
+    schema_name TEXT NOT NULL UNIQUE CONSTRAINT core_colony_schema_name_form CHECK (schema_name NOT GLOB '*[^a-z0-9_]*')
+) STRICT;
+
+CREATE TABLE core_consumer_lease (
+    colonia TEXT NOT NULL,
+    grupo   TEXT NOT NULL,
+    holder  TEXT NOT NULL,
+    token   INTEGER NOT NULL,
+    boot_id TEXT NOT NULL,
+    boot_us INTEGER NOT NULL, -- ends then; 0: given back
+    types   TEXT NOT NULL CONSTRAINT core_consumer_lease_types_form CHECK (types GLOB '[[]*]'), -- JSON array
+    PRIMARY KEY (colonia, grupo)
+) STRICT;
+
+CREATE TABLE core_dead_letter_lease (
+    dead_letter_id INTEGER PRIMARY KEY CONSTRAINT core_dead_letter_lease_fkey REFERENCES core_dead_letter_queue (id),
+    holder         TEXT NOT NULL,
+    token          INTEGER NOT NULL,
+    boot_id        TEXT NOT NULL,
+    boot_us        INTEGER NOT NULL
+) STRICT;
+
 CREATE TABLE core_dead_letter_queue (
     id               INTEGER PRIMARY KEY AUTOINCREMENT,
     event_id         TEXT NOT NULL
@@ -64,6 +88,8 @@ CREATE TABLE core_dead_letter_queue (
 ) STRICT;
 
 CREATE INDEX core_dead_letter_queue_colonia_idx        ON core_dead_letter_queue (colonia);
+
+CREATE INDEX core_dead_letter_queue_colonia_sequence_idx ON core_dead_letter_queue (colonia, sequence_number, status);
 
 CREATE UNIQUE INDEX core_dead_letter_queue_event_id_colonia_key ON core_dead_letter_queue (event_id, colonia);
 
@@ -163,10 +189,30 @@ BEGIN
     SELECT RAISE(ABORT, 'core_event_type_version: a published version is immutable; register a new one');
 END;
 
+CREATE TABLE core_fencing (
+    id    INTEGER PRIMARY KEY CONSTRAINT core_fencing_one_row CHECK (id = 1),
+    token INTEGER NOT NULL
+) STRICT;
+
 CREATE TABLE core_registry_revision (
     id       INTEGER PRIMARY KEY CONSTRAINT core_registry_revision_single CHECK (id = 1),
     revision INTEGER NOT NULL
 ) STRICT;
+
+CREATE TABLE core_reprocess_request (
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    colonia       TEXT NOT NULL,
+    user_name     TEXT NOT NULL,
+    created_at    TEXT NOT NULL,
+    status        TEXT NOT NULL DEFAULT 'open'
+        CONSTRAINT core_reprocess_request_status_known CHECK (status IN ('open', 'taken', 'done', 'withdrawn')),
+    token         INTEGER, -- of the lease that took it
+    reprocessados INTEGER,
+    failed        INTEGER,
+    done_at       TEXT
+) STRICT;
+
+CREATE INDEX core_reprocess_request_unfinished_idx ON core_reprocess_request (colonia) WHERE status IN ('open', 'taken');
 
 CREATE TABLE core_trilha_migration (
     name       TEXT PRIMARY KEY,

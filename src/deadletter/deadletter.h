@@ -53,7 +53,8 @@ trilha_status trilha_deadletter_record(trilha_deadletter *deadletter, const tril
 /* Ends one retry (failed NULL: success). */
 trilha_status trilha_deadletter_settle(trilha_deadletter *deadletter, int64_t id, int64_t token,
                                        const trilha_failed_delivery *failed, trilha_error *err) TRILHA_MUST_USE;
-/* Emits the gauge dead_letter_queue_pending{colonia} as the diagnostic dlq.pending; failures are said, never returned. */
+/* Emits the gauge dead_letter_queue_pending{colonia} as the diagnostic dlq.pending; failures are said, never returned.
+ */
 void trilha_deadletter_say_gauge(trilha_deadletter *deadletter);
 
 /* Public contracts of trilha/delivery.h. */

@@ -79,14 +79,14 @@ FROM core_dead_letter_queue d JOIN core_event_log e ON e.event_id = d.event_id W
 
 -- name: dead_letters_pending
 -- Index: core_dead_letter_queue_colonia_sequence_idx.
-SELECT d.id, e.tipo FROM core_dead_letter_queue d JOIN core_event_log e ON e.event_id = d.event_id
+SELECT d.id, e.tipo FROM core_dead_letter_queue d CROSS JOIN core_event_log e ON e.event_id = d.event_id
 WHERE d.colonia = ?1 AND d.status = 'pendente' ORDER BY d.sequence_number;
 
 -- name: dead_letters_list
--- The table's own order from ?1 on: an operator's page of a small table.
+-- The table's own order from ?1 on: an operator's page of a small table. CROSS JOIN keeps the letters outside, whatever the statistics say.
 SELECT d.id, d.event_id, d.sequence_number, e.tipo, d.colonia, d.handler_nome, d.mensagem_erro, d.pilha_erro, d.tentativas,
        d.ultima_tentativa, d.status, d.criado_em, d.resolvido_em
-FROM core_dead_letter_queue d JOIN core_event_log e ON e.event_id = d.event_id
+FROM core_dead_letter_queue d CROSS JOIN core_event_log e ON e.event_id = d.event_id
 WHERE d.id > ?1 AND (?2 = 0 OR d.id = ?2) AND (?3 IS NULL OR d.colonia = ?3) AND (?4 IS NULL OR e.tipo = ?4)
   AND (?5 IS NULL OR d.status = ?5) AND (?6 IS NULL OR d.event_id = ?6)
 ORDER BY d.id LIMIT ?7;

@@ -114,7 +114,12 @@ static void an_older_database_is_refused_until_it_is_migrated(void **state) {
   fixture *f = *state;
   char said[256];
   fixture_migrate(f);
-  fixture_run(f->path, "DROP TABLE core_audit_log; DELETE FROM core_trilha_migration WHERE name > '20261130010200'",
+  fixture_run(f->path,
+              "DROP TABLE core_audit_log; DROP TABLE core_fencing; DROP TABLE core_colony_schema; DROP TABLE "
+              "core_consumer_lease;"
+              "DROP TABLE core_dead_letter_lease; DROP TABLE core_reprocess_request;"
+              "DROP INDEX core_dead_letter_queue_colonia_sequence_idx;"
+              "DELETE FROM core_trilha_migration WHERE name > '20261130010200'",
               said);
   fixture_run(f->path,
               "DROP TABLE core_event_type_version; DROP TABLE core_registry_revision;"
