@@ -1,5 +1,213 @@
 -- What the migrations make, as pg_dump 15 tells it, for review; a test compares it with a fresh store.
 CREATE SCHEMA core;
+CREATE FUNCTION core.consumers_list(p_colonia text) RETURNS TABLE(colonia text, grupo text, holder text, live boolean, token bigint, tipo text, last_sequence bigint, updated_at timestamp with time zone, lag bigint, oldest timestamp with time zone)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+DECLARE
+    c record;
+BEGIN
+    FOR c IN SELECT s.colonia, s.schema_name FROM core.colony_schema s WHERE p_colonia IS NULL OR s.colonia = p_colonia
+        ORDER BY s.colonia COLLATE "C" LOOP
+        RETURN QUERY EXECUTE format('SELECT $1::text, coalesce(l.grupo, '''')::text, l.holder, coalesce(l.expires_at > clock_timestamp(), false), '
+            'coalesce(l.token, 0), o.tipo_evento::text, o.last_sequence, o.updated_at::timestamptz, '
+            '(SELECT count(*) FROM (SELECT 1 FROM core.event_log e WHERE e.tipo = o.tipo_evento AND e.sequence_number > o.last_sequence LIMIT 10000) n), '
+            '(SELECT e.criado_em::timestamptz FROM core.event_log e WHERE e.tipo = o.tipo_evento AND e.sequence_number > o.last_sequence '
+            'ORDER BY e.sequence_number LIMIT 1) '
+            'FROM %I.consumer_offset o LEFT JOIN LATERAL (SELECT x.* FROM core.consumer_lease x WHERE x.colonia = $1 AND o.tipo_evento = ANY (x.types) '
+            'ORDER BY x.expires_at DESC LIMIT 1) l ON true ORDER BY o.tipo_evento COLLATE "C"', c.schema_name) USING c.colonia;
+    END LOOP;
+END
+$_$;
+CREATE FUNCTION core.cursors_advance(p_colonia text, p_grupo text, p_token bigint, p_types text[], p_sequences bigint[], p_resolved uuid[]) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+DECLARE
+    closed bigint[];
+BEGIN
+    PERFORM 1 FROM core.consumer_lease WHERE colonia = p_colonia AND grupo = p_grupo AND token = p_token FOR SHARE;
+    IF NOT FOUND THEN RETURN false; END IF;
+    EXECUTE format('UPDATE %I.consumer_offset o SET last_sequence = t.last_sequence, updated_at = clock_timestamp() '
+        'FROM unnest($1, $2) t(tipo, last_sequence) WHERE o.tipo_evento = t.tipo AND o.last_sequence < t.last_sequence',
+        (SELECT s.schema_name FROM core.colony_schema s WHERE s.colonia = p_colonia)) USING p_types, p_sequences;
+    WITH resolved AS (UPDATE core.dead_letter_queue d SET status = 'resolved', resolvido_em = clock_timestamp()
+        WHERE d.event_id = ANY (p_resolved) AND d.colonia = p_colonia AND d.status IN ('pendente', 'retrying') RETURNING d.id)
+    SELECT array_agg(r.id) INTO closed FROM resolved r;
+    IF closed IS NOT NULL THEN DELETE FROM core.dead_letter_lease l WHERE l.dead_letter_id = ANY (closed); END IF;
+    RETURN true;
+END
+$_$;
+CREATE FUNCTION core.cursors_prepare(p_colonia text, p_schema text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+BEGIN
+    PERFORM 1 FROM core.colony_schema WHERE colonia = p_colonia;
+    IF FOUND THEN RETURN true; END IF;
+    BEGIN
+        INSERT INTO core.colony_schema (colonia, schema_name) VALUES (p_colonia, p_schema) ON CONFLICT (colonia) DO NOTHING;
+    EXCEPTION WHEN unique_violation THEN
+        RETURN false;
+    END;
+    IF to_regnamespace(quote_ident(p_schema)) IS NULL THEN EXECUTE format('CREATE SCHEMA IF NOT EXISTS %I', p_schema); END IF;
+    IF to_regclass(format('%I.consumer_offset', p_schema)) IS NULL THEN
+        EXECUTE format('CREATE TABLE IF NOT EXISTS %I.consumer_offset ('
+            'tipo_evento VARCHAR(255) NOT NULL, last_sequence BIGINT NOT NULL DEFAULT 0, '
+            'updated_at TIMESTAMPTZ(2) NOT NULL DEFAULT CURRENT_TIMESTAMP, '
+            'CONSTRAINT consumer_offset_pkey PRIMARY KEY (tipo_evento))', p_schema);
+    END IF;
+    RETURN true;
+END
+$$;
+CREATE FUNCTION core.cursors_read(p_colonia text, p_types text[]) RETURNS TABLE(last_sequence bigint)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+BEGIN
+    RETURN QUERY EXECUTE format('SELECT o.last_sequence FROM unnest($1) WITH ORDINALITY t(tipo, n) '
+        'LEFT JOIN %I.consumer_offset o ON o.tipo_evento = t.tipo ORDER BY t.n',
+        (SELECT s.schema_name FROM core.colony_schema s WHERE s.colonia = p_colonia)) USING p_types;
+END
+$_$;
+CREATE FUNCTION core.cursors_seed(p_colonia text, p_grupo text, p_token bigint, p_types text[], p_sequences bigint[], p_entity text, p_entity_id text, p_change text, p_action text, p_user text, p_metadata jsonb) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+DECLARE
+    seeded bigint;
+BEGIN
+    PERFORM 1 FROM core.consumer_lease WHERE colonia = p_colonia AND grupo = p_grupo AND token = p_token FOR SHARE;
+    IF NOT FOUND THEN RETURN NULL; END IF;
+    EXECUTE format('INSERT INTO %I.consumer_offset (tipo_evento, last_sequence, updated_at) '
+        'SELECT t.tipo, t.last_sequence, clock_timestamp() FROM unnest($1, $2) t(tipo, last_sequence) ON CONFLICT (tipo_evento) DO NOTHING',
+        (SELECT s.schema_name FROM core.colony_schema s WHERE s.colonia = p_colonia)) USING p_types, p_sequences;
+    GET DIAGNOSTICS seeded = ROW_COUNT;
+    IF seeded > 0 AND p_action IS NOT NULL THEN
+        INSERT INTO core.audit_log (entity, entity_id, change_type, action, user_name, metadata)
+        VALUES (p_entity, p_entity_id, p_change, p_action, p_user, p_metadata);
+    END IF;
+    RETURN seeded;
+END
+$_$;
+CREATE FUNCTION core.dead_letter_fail(p_event_id uuid, p_sequence bigint, p_colonia text, p_handler text, p_message text, p_stack text, p_max bigint) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+    d core.dead_letter_queue%ROWTYPE;
+    retried_now boolean;
+    state text := 'pendente';
+BEGIN
+    INSERT INTO core.dead_letter_queue (event_id, sequence_number, colonia, handler_nome, mensagem_erro, pilha_erro, ultima_tentativa, criado_em)
+    VALUES (p_event_id, p_sequence, p_colonia, p_handler, p_message, p_stack, clock_timestamp(), clock_timestamp())
+    ON CONFLICT (event_id, colonia) DO NOTHING;
+    IF FOUND THEN RETURN 1; END IF;
+    SELECT * INTO STRICT d FROM core.dead_letter_queue WHERE event_id = p_event_id AND colonia = p_colonia FOR UPDATE;
+    retried_now := d.status = 'retrying' AND EXISTS (SELECT 1 FROM core.dead_letter_lease l
+        WHERE l.dead_letter_id = d.id AND l.expires_at > clock_timestamp());
+    IF retried_now THEN
+        state := 'retrying'; -- whoever retries decides; only the words are newer
+    ELSE
+        d.tentativas := d.tentativas + 1;
+        IF d.status IN ('pendente', 'retrying') AND d.tentativas >= p_max THEN state := 'failed_permanent'; END IF;
+        DELETE FROM core.dead_letter_lease WHERE dead_letter_id = d.id;
+    END IF;
+    UPDATE core.dead_letter_queue SET handler_nome = p_handler, mensagem_erro = p_message, pilha_erro = p_stack,
+        ultima_tentativa = clock_timestamp(), status = state, tentativas = d.tentativas,
+        resolvido_em = CASE WHEN state = 'failed_permanent' THEN clock_timestamp() END
+    WHERE id = d.id;
+    RETURN d.tentativas;
+END
+$$;
+CREATE FUNCTION core.dead_letter_reopen(p_id bigint, p_entity text, p_entity_id text, p_change text, p_action text, p_user text, p_metadata jsonb) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+BEGIN
+    UPDATE core.dead_letter_queue SET status = 'pendente', resolvido_em = NULL WHERE id = p_id AND status = 'failed_permanent';
+    IF FOUND THEN
+        INSERT INTO core.audit_log (entity, entity_id, change_type, action, user_name, metadata)
+        VALUES (p_entity, p_entity_id, p_change, p_action, p_user, p_metadata);
+        RETURN true;
+    END IF;
+    PERFORM 1 FROM core.dead_letter_queue WHERE id = p_id;
+    RETURN CASE WHEN FOUND THEN false END;
+END
+$$;
+CREATE FUNCTION core.dead_letter_resolve(p_event_id uuid, p_colonia text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+    closed bigint;
+BEGIN
+    UPDATE core.dead_letter_queue SET status = 'resolved', resolvido_em = clock_timestamp()
+    WHERE event_id = p_event_id AND colonia = p_colonia AND status IN ('pendente', 'retrying') RETURNING id INTO closed;
+    IF closed IS NULL THEN RETURN false; END IF;
+    DELETE FROM core.dead_letter_lease WHERE dead_letter_id = closed;
+    RETURN true;
+END
+$$;
+CREATE FUNCTION core.dead_letter_settle(p_id bigint, p_token bigint, p_failed boolean, p_handler text, p_message text, p_stack text, p_max bigint) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+    d core.dead_letter_queue%ROWTYPE;
+BEGIN
+    SELECT q.* INTO d FROM core.dead_letter_queue q JOIN core.dead_letter_lease l ON l.dead_letter_id = q.id
+    WHERE q.id = p_id AND q.status = 'retrying' AND l.token = p_token FOR UPDATE OF q;
+    IF NOT FOUND THEN RETURN false; END IF;
+    DELETE FROM core.dead_letter_lease WHERE dead_letter_id = p_id;
+    IF NOT p_failed THEN
+        UPDATE core.dead_letter_queue SET status = 'resolved', resolvido_em = clock_timestamp() WHERE id = p_id;
+    ELSIF d.tentativas >= p_max THEN
+        UPDATE core.dead_letter_queue SET status = 'failed_permanent', resolvido_em = clock_timestamp(), handler_nome = p_handler,
+            mensagem_erro = p_message, pilha_erro = p_stack, ultima_tentativa = clock_timestamp() WHERE id = p_id;
+    ELSE
+        UPDATE core.dead_letter_queue SET status = 'pendente', handler_nome = p_handler, mensagem_erro = p_message,
+            pilha_erro = p_stack, ultima_tentativa = clock_timestamp() WHERE id = p_id;
+    END IF;
+    RETURN true;
+END
+$$;
+CREATE FUNCTION core.dead_letters_recover() RETURNS bigint
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+    WITH abandoned AS MATERIALIZED (
+        SELECT d.id FROM core.dead_letter_queue d LEFT JOIN core.dead_letter_lease l ON l.dead_letter_id = d.id
+        WHERE d.status = 'retrying' AND (l.dead_letter_id IS NULL OR l.expires_at <= clock_timestamp())
+        FOR UPDATE OF d SKIP LOCKED),
+    dropped AS (DELETE FROM core.dead_letter_lease l USING abandoned a WHERE l.dead_letter_id = a.id),
+    back AS (UPDATE core.dead_letter_queue d SET status = 'pendente' FROM abandoned a WHERE d.id = a.id RETURNING 1)
+    SELECT count(*) FROM back
+$$;
+CREATE FUNCTION core.dead_letters_take(p_colonia text, p_types text[], p_ids bigint[], p_limit bigint, p_holder text, p_lease_ms bigint) RETURNS TABLE(id bigint, token bigint)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+    fresh bigint;
+    chosen bigint[];
+BEGIN
+    SELECT array_agg(c.id) INTO chosen FROM (
+        SELECT d.id FROM core.dead_letter_queue d
+        WHERE d.colonia = p_colonia AND d.status = 'pendente' AND (cardinality(p_ids) = 0 OR d.id = ANY (p_ids))
+            AND (cardinality(p_types) = 0
+                OR (SELECT e.tipo FROM core.event_log e WHERE e.event_id = d.event_id) = ANY (p_types))
+        ORDER BY d.sequence_number LIMIT p_limit FOR UPDATE OF d SKIP LOCKED) c;
+    IF chosen IS NULL THEN RETURN; END IF;
+    fresh := nextval('core.fencing_token');
+    UPDATE core.dead_letter_queue d SET status = 'retrying', tentativas = d.tentativas + 1, ultima_tentativa = clock_timestamp()
+    WHERE d.id = ANY (chosen);
+    INSERT INTO core.dead_letter_lease (dead_letter_id, holder, token, expires_at)
+    SELECT c, p_holder, fresh, clock_timestamp() + p_lease_ms * interval '1 millisecond' FROM unnest(chosen) c
+    ON CONFLICT (dead_letter_id) DO UPDATE SET holder = excluded.holder, token = excluded.token, expires_at = excluded.expires_at;
+    RETURN QUERY SELECT d.id, fresh FROM core.dead_letter_queue d WHERE d.id = ANY (chosen) ORDER BY d.sequence_number;
+END
+$$;
 CREATE PROCEDURE core.event_append(IN event_ids uuid[], IN tipos text[], IN versoes_schema text[], IN timestamps timestamp with time zone[], IN origens text[], IN correlacao_ids uuid[], IN payloads jsonb[], IN tenant_ids text[], IN company_ids text[], IN aggregate_types text[], IN aggregate_keys text[], IN aggregate_sequences bigint[], IN causation_ids uuid[], IN traceparents text[], IN tracestates text[], IN digests text[], IN lock_timeout_ms bigint, IN durable boolean, OUT stored_ids uuid[], OUT stored_sequences bigint[], OUT stored_criado_em timestamp with time zone, OUT registry_revision bigint)
     LANGUAGE plpgsql
     AS $$
@@ -46,6 +254,34 @@ BEGIN
     COMMIT;
 END
 $$;
+CREATE FUNCTION core.lease_acquire(p_colonia text, p_grupo text, p_holder text, p_types text[], p_lease_ms bigint, OUT token bigint, OUT held_by text) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+BEGIN
+    INSERT INTO core.consumer_lease AS l (colonia, grupo, holder, token, expires_at, types)
+    VALUES (p_colonia, p_grupo, p_holder, nextval('core.fencing_token'), clock_timestamp() + p_lease_ms * interval '1 millisecond', p_types)
+    ON CONFLICT (colonia, grupo) DO UPDATE
+        SET holder = excluded.holder, token = nextval('core.fencing_token'), types = excluded.types,
+            expires_at = clock_timestamp() + p_lease_ms * interval '1 millisecond'
+        WHERE l.expires_at <= clock_timestamp() OR l.holder = excluded.holder
+    RETURNING l.token INTO token;
+    IF token IS NULL THEN
+        SELECT l.holder INTO held_by FROM core.consumer_lease l WHERE l.colonia = p_colonia AND l.grupo = p_grupo;
+    END IF;
+END
+$$;
+CREATE FUNCTION core.lease_extend(p_colonia text, p_grupo text, p_token bigint, p_lease_ms bigint) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+BEGIN
+    UPDATE core.consumer_lease SET expires_at =
+        CASE WHEN p_lease_ms = 0 THEN '-infinity' ELSE clock_timestamp() + p_lease_ms * interval '1 millisecond' END
+    WHERE colonia = p_colonia AND grupo = p_grupo AND token = p_token;
+    RETURN FOUND;
+END
+$$;
 CREATE FUNCTION core.refuse_change() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -53,6 +289,58 @@ CREATE FUNCTION core.refuse_change() RETURNS trigger
 BEGIN
     RAISE EXCEPTION '%.% is append-only: % is refused', TG_TABLE_SCHEMA, TG_TABLE_NAME, TG_OP
         USING ERRCODE = 'insufficient_privilege';
+END
+$$;
+CREATE FUNCTION core.request_create(p_colonia text, p_user text, OUT request bigint, OUT listening boolean) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+BEGIN
+    INSERT INTO core.reprocess_request (colonia, user_name) VALUES (p_colonia, p_user) RETURNING id INTO request;
+    listening := EXISTS (SELECT 1 FROM core.consumer_lease l WHERE l.colonia = p_colonia AND l.expires_at > clock_timestamp());
+END
+$$;
+CREATE FUNCTION core.request_settle(p_colonia text, p_grupo text, p_token bigint, p_reprocessados bigint, p_failed bigint) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+BEGIN
+    PERFORM 1 FROM core.consumer_lease WHERE colonia = p_colonia AND grupo = p_grupo AND token = p_token FOR SHARE;
+    IF NOT FOUND THEN RETURN false; END IF;
+    UPDATE core.reprocess_request SET status = 'done', reprocessados = p_reprocessados, failed = p_failed, done_at = clock_timestamp()
+    WHERE colonia = p_colonia AND status = 'taken' AND token = p_token;
+    RETURN true;
+END
+$$;
+CREATE FUNCTION core.request_take(p_colonia text, p_grupo text, p_token bigint) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+    newest bigint;
+BEGIN
+    PERFORM 1 FROM core.consumer_lease WHERE colonia = p_colonia AND grupo = p_grupo AND token = p_token FOR SHARE;
+    IF NOT FOUND THEN RETURN NULL; END IF;
+    WITH taken AS (UPDATE core.reprocess_request SET status = 'taken', token = p_token
+        WHERE colonia = p_colonia AND status IN ('open', 'taken') RETURNING id)
+    SELECT coalesce(max(id), 0) INTO newest FROM taken;
+    RETURN newest;
+END
+$$;
+CREATE FUNCTION core.request_waiting(p_colonia text, p_token bigint) RETURNS bigint
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+    SELECT max(r.id) FROM core.reprocess_request r
+    WHERE r.colonia = p_colonia AND r.status IN ('open', 'taken') AND (r.status = 'open' OR r.token <> p_token)
+$$;
+CREATE FUNCTION core.request_withdraw(p_id bigint) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+BEGIN
+    UPDATE core.reprocess_request SET status = 'withdrawn' WHERE id = p_id AND status = 'open';
+    RETURN FOUND;
 END
 $$;
 CREATE FUNCTION core.take_event_log_turn() RETURNS trigger
@@ -88,6 +376,25 @@ CREATE SEQUENCE core.audit_log_id_seq
     NO MAXVALUE
     CACHE 1;
 ALTER SEQUENCE core.audit_log_id_seq OWNED BY core.audit_log.id;
+CREATE TABLE core.colony_schema (
+    colonia character varying(100) NOT NULL,
+    schema_name text NOT NULL,
+    CONSTRAINT colony_schema_name_form CHECK ((schema_name ~ '^[a-z][a-z0-9_]{0,62}$'::text))
+);
+CREATE TABLE core.consumer_lease (
+    colonia character varying(100) NOT NULL,
+    grupo character varying(100) NOT NULL,
+    holder text NOT NULL,
+    token bigint NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    types text[] NOT NULL
+);
+CREATE TABLE core.dead_letter_lease (
+    dead_letter_id bigint NOT NULL,
+    holder text NOT NULL,
+    token bigint NOT NULL,
+    expires_at timestamp with time zone NOT NULL
+);
 CREATE TABLE core.dead_letter_queue (
     id bigint NOT NULL,
     event_id uuid NOT NULL,
@@ -156,10 +463,36 @@ CREATE SEQUENCE core.event_type_version_seq_seq
     NO MAXVALUE
     CACHE 1;
 ALTER SEQUENCE core.event_type_version_seq_seq OWNED BY core.event_type_version.seq;
+CREATE SEQUENCE core.fencing_token
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
 CREATE TABLE core.registry_revision (
     only_row boolean DEFAULT true NOT NULL,
     revision bigint NOT NULL,
     CONSTRAINT registry_revision_only_row_check CHECK (only_row)
+);
+CREATE TABLE core.reprocess_request (
+    id bigint NOT NULL,
+    colonia character varying(100) NOT NULL,
+    user_name text NOT NULL,
+    created_at timestamp(2) with time zone DEFAULT clock_timestamp() NOT NULL,
+    status character varying(20) DEFAULT 'open'::character varying NOT NULL,
+    token bigint,
+    reprocessados bigint,
+    failed bigint,
+    done_at timestamp(2) with time zone,
+    CONSTRAINT reprocess_request_status_known CHECK (((status)::text = ANY ((ARRAY['open'::character varying, 'taken'::character varying, 'done'::character varying, 'withdrawn'::character varying])::text[])))
+);
+ALTER TABLE core.reprocess_request ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME core.reprocess_request_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
 );
 CREATE TABLE core.trilha_migration (
     name text NOT NULL,
@@ -172,6 +505,14 @@ ALTER TABLE ONLY core.event_log ALTER COLUMN sequence_number SET DEFAULT nextval
 ALTER TABLE ONLY core.event_type_version ALTER COLUMN seq SET DEFAULT nextval('core.event_type_version_seq_seq'::regclass);
 ALTER TABLE ONLY core.audit_log
     ADD CONSTRAINT audit_log_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY core.colony_schema
+    ADD CONSTRAINT colony_schema_pkey PRIMARY KEY (colonia);
+ALTER TABLE ONLY core.colony_schema
+    ADD CONSTRAINT colony_schema_schema_name_key UNIQUE (schema_name);
+ALTER TABLE ONLY core.consumer_lease
+    ADD CONSTRAINT consumer_lease_pkey PRIMARY KEY (colonia, grupo);
+ALTER TABLE ONLY core.dead_letter_lease
+    ADD CONSTRAINT dead_letter_lease_pkey PRIMARY KEY (dead_letter_id);
 ALTER TABLE ONLY core.dead_letter_queue
     ADD CONSTRAINT dead_letter_queue_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY core.event_log
@@ -184,11 +525,14 @@ ALTER TABLE ONLY core.event_type_version
     ADD CONSTRAINT event_type_version_seq_key UNIQUE (seq);
 ALTER TABLE ONLY core.registry_revision
     ADD CONSTRAINT registry_revision_pkey PRIMARY KEY (only_row);
+ALTER TABLE ONLY core.reprocess_request
+    ADD CONSTRAINT reprocess_request_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY core.trilha_migration
     ADD CONSTRAINT trilha_migration_pkey PRIMARY KEY (name);
 CREATE INDEX audit_log_action_idx ON core.audit_log USING btree (action, created_at);
 CREATE INDEX audit_log_entity_idx ON core.audit_log USING btree (entity, entity_id);
 CREATE INDEX dead_letter_queue_colonia_idx ON core.dead_letter_queue USING btree (colonia);
+CREATE INDEX dead_letter_queue_colonia_sequence_idx ON core.dead_letter_queue USING btree (colonia, sequence_number);
 CREATE UNIQUE INDEX dead_letter_queue_event_id_colonia_key ON core.dead_letter_queue USING btree (event_id, colonia);
 CREATE INDEX dead_letter_queue_status_colonia_idx ON core.dead_letter_queue USING btree (status, colonia);
 CREATE INDEX dead_letter_queue_status_idx ON core.dead_letter_queue USING btree (status);
@@ -199,19 +543,60 @@ CREATE INDEX event_log_timestamp_idx ON core.event_log USING btree ("timestamp")
 CREATE INDEX event_log_tipo_idx ON core.event_log USING btree (tipo);
 CREATE INDEX event_log_tipo_sequence_idx ON core.event_log USING btree (tipo, sequence_number);
 CREATE INDEX event_log_tipo_timestamp_idx ON core.event_log USING btree (tipo, "timestamp");
+CREATE INDEX reprocess_request_unfinished_idx ON core.reprocess_request USING btree (colonia) WHERE ((status)::text = ANY ((ARRAY['open'::character varying, 'taken'::character varying])::text[]));
 CREATE TRIGGER audit_log_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON core.audit_log FOR EACH STATEMENT EXECUTE FUNCTION core.refuse_change();
 ALTER TABLE core.audit_log ENABLE ALWAYS TRIGGER audit_log_append_only;
 CREATE TRIGGER event_log_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON core.event_log FOR EACH STATEMENT EXECUTE FUNCTION core.refuse_change();
 ALTER TABLE core.event_log ENABLE ALWAYS TRIGGER event_log_append_only;
 CREATE TRIGGER event_log_turn BEFORE INSERT ON core.event_log FOR EACH STATEMENT EXECUTE FUNCTION core.take_event_log_turn();
 ALTER TABLE core.event_log ENABLE ALWAYS TRIGGER event_log_turn;
+ALTER TABLE ONLY core.dead_letter_lease
+    ADD CONSTRAINT dead_letter_lease_fkey FOREIGN KEY (dead_letter_id) REFERENCES core.dead_letter_queue(id);
 ALTER TABLE ONLY core.dead_letter_queue
     ADD CONSTRAINT dead_letter_queue_event_id_fkey FOREIGN KEY (event_id) REFERENCES core.event_log(event_id);
 GRANT USAGE ON SCHEMA core TO trilha_reader;
 GRANT USAGE ON SCHEMA core TO trilha_writer;
+REVOKE ALL ON FUNCTION core.consumers_list(p_colonia text) FROM PUBLIC;
+GRANT ALL ON FUNCTION core.consumers_list(p_colonia text) TO trilha_reader;
+GRANT ALL ON FUNCTION core.consumers_list(p_colonia text) TO trilha_writer;
+REVOKE ALL ON FUNCTION core.cursors_advance(p_colonia text, p_grupo text, p_token bigint, p_types text[], p_sequences bigint[], p_resolved uuid[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION core.cursors_advance(p_colonia text, p_grupo text, p_token bigint, p_types text[], p_sequences bigint[], p_resolved uuid[]) TO trilha_writer;
+REVOKE ALL ON FUNCTION core.cursors_prepare(p_colonia text, p_schema text) FROM PUBLIC;
+GRANT ALL ON FUNCTION core.cursors_prepare(p_colonia text, p_schema text) TO trilha_writer;
+REVOKE ALL ON FUNCTION core.cursors_read(p_colonia text, p_types text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION core.cursors_read(p_colonia text, p_types text[]) TO trilha_reader;
+GRANT ALL ON FUNCTION core.cursors_read(p_colonia text, p_types text[]) TO trilha_writer;
+REVOKE ALL ON FUNCTION core.cursors_seed(p_colonia text, p_grupo text, p_token bigint, p_types text[], p_sequences bigint[], p_entity text, p_entity_id text, p_change text, p_action text, p_user text, p_metadata jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION core.cursors_seed(p_colonia text, p_grupo text, p_token bigint, p_types text[], p_sequences bigint[], p_entity text, p_entity_id text, p_change text, p_action text, p_user text, p_metadata jsonb) TO trilha_writer;
+REVOKE ALL ON FUNCTION core.dead_letter_fail(p_event_id uuid, p_sequence bigint, p_colonia text, p_handler text, p_message text, p_stack text, p_max bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION core.dead_letter_fail(p_event_id uuid, p_sequence bigint, p_colonia text, p_handler text, p_message text, p_stack text, p_max bigint) TO trilha_writer;
+REVOKE ALL ON FUNCTION core.dead_letter_reopen(p_id bigint, p_entity text, p_entity_id text, p_change text, p_action text, p_user text, p_metadata jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION core.dead_letter_reopen(p_id bigint, p_entity text, p_entity_id text, p_change text, p_action text, p_user text, p_metadata jsonb) TO trilha_writer;
+REVOKE ALL ON FUNCTION core.dead_letter_resolve(p_event_id uuid, p_colonia text) FROM PUBLIC;
+GRANT ALL ON FUNCTION core.dead_letter_resolve(p_event_id uuid, p_colonia text) TO trilha_writer;
+REVOKE ALL ON FUNCTION core.dead_letter_settle(p_id bigint, p_token bigint, p_failed boolean, p_handler text, p_message text, p_stack text, p_max bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION core.dead_letter_settle(p_id bigint, p_token bigint, p_failed boolean, p_handler text, p_message text, p_stack text, p_max bigint) TO trilha_writer;
+REVOKE ALL ON FUNCTION core.dead_letters_recover() FROM PUBLIC;
+GRANT ALL ON FUNCTION core.dead_letters_recover() TO trilha_writer;
+REVOKE ALL ON FUNCTION core.dead_letters_take(p_colonia text, p_types text[], p_ids bigint[], p_limit bigint, p_holder text, p_lease_ms bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION core.dead_letters_take(p_colonia text, p_types text[], p_ids bigint[], p_limit bigint, p_holder text, p_lease_ms bigint) TO trilha_writer;
 REVOKE ALL ON PROCEDURE core.event_append(IN event_ids uuid[], IN tipos text[], IN versoes_schema text[], IN timestamps timestamp with time zone[], IN origens text[], IN correlacao_ids uuid[], IN payloads jsonb[], IN tenant_ids text[], IN company_ids text[], IN aggregate_types text[], IN aggregate_keys text[], IN aggregate_sequences bigint[], IN causation_ids uuid[], IN traceparents text[], IN tracestates text[], IN digests text[], IN lock_timeout_ms bigint, IN durable boolean, OUT stored_ids uuid[], OUT stored_sequences bigint[], OUT stored_criado_em timestamp with time zone, OUT registry_revision bigint) FROM PUBLIC;
 GRANT ALL ON PROCEDURE core.event_append(IN event_ids uuid[], IN tipos text[], IN versoes_schema text[], IN timestamps timestamp with time zone[], IN origens text[], IN correlacao_ids uuid[], IN payloads jsonb[], IN tenant_ids text[], IN company_ids text[], IN aggregate_types text[], IN aggregate_keys text[], IN aggregate_sequences bigint[], IN causation_ids uuid[], IN traceparents text[], IN tracestates text[], IN digests text[], IN lock_timeout_ms bigint, IN durable boolean, OUT stored_ids uuid[], OUT stored_sequences bigint[], OUT stored_criado_em timestamp with time zone, OUT registry_revision bigint) TO trilha_writer;
+REVOKE ALL ON FUNCTION core.lease_acquire(p_colonia text, p_grupo text, p_holder text, p_types text[], p_lease_ms bigint, OUT token bigint, OUT held_by text) FROM PUBLIC;
+GRANT ALL ON FUNCTION core.lease_acquire(p_colonia text, p_grupo text, p_holder text, p_types text[], p_lease_ms bigint, OUT token bigint, OUT held_by text) TO trilha_writer;
+REVOKE ALL ON FUNCTION core.lease_extend(p_colonia text, p_grupo text, p_token bigint, p_lease_ms bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION core.lease_extend(p_colonia text, p_grupo text, p_token bigint, p_lease_ms bigint) TO trilha_writer;
 REVOKE ALL ON FUNCTION core.refuse_change() FROM PUBLIC;
+REVOKE ALL ON FUNCTION core.request_create(p_colonia text, p_user text, OUT request bigint, OUT listening boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION core.request_create(p_colonia text, p_user text, OUT request bigint, OUT listening boolean) TO trilha_writer;
+REVOKE ALL ON FUNCTION core.request_settle(p_colonia text, p_grupo text, p_token bigint, p_reprocessados bigint, p_failed bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION core.request_settle(p_colonia text, p_grupo text, p_token bigint, p_reprocessados bigint, p_failed bigint) TO trilha_writer;
+REVOKE ALL ON FUNCTION core.request_take(p_colonia text, p_grupo text, p_token bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION core.request_take(p_colonia text, p_grupo text, p_token bigint) TO trilha_writer;
+REVOKE ALL ON FUNCTION core.request_waiting(p_colonia text, p_token bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION core.request_waiting(p_colonia text, p_token bigint) TO trilha_writer;
+REVOKE ALL ON FUNCTION core.request_withdraw(p_id bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION core.request_withdraw(p_id bigint) TO trilha_writer;
 REVOKE ALL ON FUNCTION core.take_event_log_turn() FROM PUBLIC;
 GRANT INSERT(entity) ON TABLE core.audit_log TO trilha_writer;
 GRANT INSERT(entity_id) ON TABLE core.audit_log TO trilha_writer;
@@ -220,6 +605,12 @@ GRANT INSERT(action) ON TABLE core.audit_log TO trilha_writer;
 GRANT INSERT(user_name) ON TABLE core.audit_log TO trilha_writer;
 GRANT INSERT(metadata) ON TABLE core.audit_log TO trilha_writer;
 GRANT USAGE ON SEQUENCE core.audit_log_id_seq TO trilha_writer;
+GRANT SELECT ON TABLE core.colony_schema TO trilha_reader;
+GRANT SELECT ON TABLE core.colony_schema TO trilha_writer;
+GRANT SELECT ON TABLE core.consumer_lease TO trilha_reader;
+GRANT SELECT ON TABLE core.consumer_lease TO trilha_writer;
+GRANT SELECT ON TABLE core.dead_letter_lease TO trilha_reader;
+GRANT SELECT ON TABLE core.dead_letter_lease TO trilha_writer;
 GRANT SELECT ON TABLE core.dead_letter_queue TO trilha_reader;
 GRANT SELECT ON TABLE core.dead_letter_queue TO trilha_writer;
 GRANT SELECT ON TABLE core.event_log TO trilha_reader;
@@ -254,5 +645,7 @@ GRANT USAGE ON SEQUENCE core.event_type_version_seq_seq TO trilha_writer;
 GRANT SELECT ON TABLE core.registry_revision TO trilha_reader;
 GRANT SELECT ON TABLE core.registry_revision TO trilha_writer;
 GRANT UPDATE(revision) ON TABLE core.registry_revision TO trilha_writer;
+GRANT SELECT ON TABLE core.reprocess_request TO trilha_reader;
+GRANT SELECT ON TABLE core.reprocess_request TO trilha_writer;
 GRANT SELECT ON TABLE core.trilha_migration TO trilha_reader;
 GRANT SELECT ON TABLE core.trilha_migration TO trilha_writer;

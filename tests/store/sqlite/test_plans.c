@@ -12,6 +12,7 @@ static const struct {
     {"events_count_all", "a total without filters counts the entries of the smallest index"},
     {"types_all", "the whole registry is wanted"},
     {"migration_list", "the whole list is wanted"},
+    {"lag_count", "counts its own sub-select, which an index gives and a LIMIT bounds"},
     {"colonies_all", "the whole table is the answer: one row a colony"},
     {"schema_has_table", "SQLite's own list of objects has no index"},
     {"schema_objects", "SQLite's own list of objects has no index"},
