@@ -145,7 +145,7 @@ INSERT INTO core_reprocess_request (colonia, user_name, created_at) VALUES (?1, 
 -- name: request_waiting
 -- Index: core_reprocess_request_unfinished_idx. Open ones, and those that an earlier holder took and did not finish.
 SELECT max(id) FROM core_reprocess_request
-WHERE colonia = ?1 AND (status = 'open' OR (status = 'taken' AND token <> ?2));
+WHERE colonia = ?1 AND status IN ('open', 'taken') AND (status = 'open' OR token <> ?2);
 
 -- name: request_take
 -- Needs the write transaction. Index: core_reprocess_request_unfinished_idx.
@@ -154,7 +154,7 @@ UPDATE core_reprocess_request SET status = 'taken', token = ?2 WHERE colonia = ?
 -- name: request_settle
 -- Needs the write transaction. Index: core_reprocess_request_unfinished_idx.
 UPDATE core_reprocess_request SET status = 'done', reprocessados = ?3, failed = ?4, done_at = ?5
-WHERE colonia = ?1 AND status = 'taken' AND token = ?2;
+WHERE colonia = ?1 AND status IN ('open', 'taken') AND status = 'taken' AND token = ?2;
 
 -- name: request_read
 -- Index: the table's own.
