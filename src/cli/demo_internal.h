@@ -28,7 +28,7 @@ void trilha_demo_request_line(trilha_buffer *out, const trilha_publication *publ
 
 /* --- searching the database's files (demo_scan.c) ---------------------------------------------------------- */
 
-/* How many of the texts occur somewhere in the bytes of `path`, its -wal and its -shm. */
+/* How many of the texts, each of at least 8 bytes, occur somewhere in the bytes of `path`, its -wal and its -shm. */
 trilha_status trilha_demo_scan(const char *path, const trilha_text *texts, size_t count, size_t *ret_found,
                                uint64_t *ret_bytes, trilha_error *error);
 

@@ -67,6 +67,13 @@ def test_every_command_that_the_demo_prints_can_be_run():
             assert done.returncode == wanted, (command, done)
 
 
+def test_search_of_the_demo_stays_quick_for_thousands_of_texts():
+    with Folder() as folder:  # within the time that every run has
+        search = parsed(run_demo(folder, "--json", "--events", "6000").out)[-2]
+        assert search["personal_texts"] > 16000 and search["personal_texts_found"] == 0
+        assert search["event_ids_found"] == 6000
+
+
 def test_demo_refuses_a_folder_that_is_in_use():
     with Folder() as folder:
         run_demo(folder, "--events", "3")
