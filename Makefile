@@ -19,9 +19,12 @@ deps: ## install the Debian packages that are missing
 	@tools/install-deps build test check
 
 build: ## build the program (build/trilha) and the library
-	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) -Dtests=false $(MESON_FLAGS) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
+	@command -v meson >/dev/null && command -v ninja >/dev/null || \
+	  { echo "meson and ninja are needed: make deps installs everything that is" >&2; exit 1; }
+	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) -Dtests=false $(MESON_FLAGS) >$(BUILD).log 2>&1 || \
+	  { cat $(BUILD).log; rm -f $(BUILD).log; echo "if a library is missing: make deps" >&2; exit 1; }
 	@rm -f $(BUILD).log
-	@ninja -C $(BUILD) --quiet
+	@ninja -C $(BUILD) $$(test -t 1 || echo --quiet)
 
 test: ## install what is missing, build with fault points, run all tests (T=NAME: one)
 	@tools/install-deps build test
@@ -29,6 +32,7 @@ test: ## install what is missing, build with fault points, run all tests (T=NAME
 
 demo: ## install what is missing, build, and show the main job step by step
 	@tools/install-deps build
+	@test -x $(BUILD)/trilha || echo "building; this takes a minute or two"
 	@$(MAKE) --no-print-directory build
 	@$(BUILD)/trilha demo
 
