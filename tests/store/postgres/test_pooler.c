@@ -34,7 +34,7 @@ static bool start(pooled *p) {
 
 static int stop(void **state) {
   pooled *p = *state;
-  char command[2048];
+  char command[4096];
   const char *root = getenv("TRILHA_SOURCE_ROOT");
   snprintf(command, sizeof command, "%.1000s/tools/private-postgres stop %s", root == NULL ? "." : root, p->folder);
   return system(command);
