@@ -31,6 +31,9 @@ TRILHA_API trilha_status trilha_delivery_publish(trilha_delivery *delivery, cons
 /** Says why the handler fails, with the stack of the place where it is called. Returns TRILHA_INVALID, so that a
  * handler may `return trilha_delivery_fail(delivery, "…");`. The text is scrubbed and cut before it is stored. */
 TRILHA_API trilha_status trilha_delivery_fail(trilha_delivery *delivery, const char *format, ...) TRILHA_PRINTF(2, 3);
+/** The same with a stack of the caller's own (another language's, another process's); absent: none is stored. */
+TRILHA_API trilha_status trilha_delivery_fail_with_stack(trilha_delivery *delivery, trilha_text message,
+                                                         trilha_text stack);
 
 /** Success: TRILHA_OK. Anything else is a failure: it becomes a dead letter and never stops other handlers. */
 typedef trilha_status (*trilha_handler)(void *user, const trilha_event *event, trilha_delivery *delivery);
@@ -115,9 +118,10 @@ typedef struct trilha_reprocessed {
 TRILHA_API trilha_status trilha_reprocess(trilha *handle, trilha_text colonia, trilha_text user, unsigned wait_ms,
                                           trilha_reprocessed *ret_reprocessed, trilha_error *error) TRILHA_MUST_USE;
 /** The same for chosen rows, with a handler given here (the program's --exec). id_count 0: all pending rows of the
- * colony. */
+ * colony. handler_nome names it where it fails; absent: "anônimo". */
 TRILHA_API trilha_status trilha_reprocess_with(trilha *handle, trilha_text colonia, const int64_t *ids, size_t id_count,
-                                               trilha_handler handler, void *user, trilha_reprocessed *ret_reprocessed,
+                                               trilha_text handler_nome, trilha_handler handler, void *user,
+                                               trilha_reprocessed *ret_reprocessed,
                                                trilha_error *error) TRILHA_MUST_USE;
 /** Operator: makes a failed_permanent row pending again. Audited. */
 TRILHA_API trilha_status trilha_dead_letter_retry(trilha *handle, int64_t id, trilha_text user, trilha_text reason,

@@ -56,6 +56,16 @@ trilha_status trilha_delivery_fail(trilha_delivery *delivery, const char *format
   return TRILHA_INVALID;
 }
 
+trilha_status trilha_delivery_fail_with_stack(trilha_delivery *delivery, trilha_text message, trilha_text stack) {
+  trilha_outcome *outcome = delivery->outcome;
+  if (outcome->message.size != 0) return TRILHA_INVALID; /* the first cause wins */
+  if (message.size > FAIL_TEXT_MAX) message.size = FAIL_TEXT_MAX;
+  if (stack.size > FAIL_TEXT_MAX) stack.size = FAIL_TEXT_MAX;
+  trilha_buffer_add_text(&outcome->message, message);
+  trilha_buffer_add_text(&outcome->stack, stack);
+  return TRILHA_INVALID;
+}
+
 /* --- the context's publish ------------------------------------------------------------------------------- */
 
 trilha_status trilha_delivery_publish(trilha_delivery *delivery, const trilha_publication *publication,

@@ -82,7 +82,8 @@ typedef enum trilha_cli_kind {
   TRILHA_CLI_TEXT,
   TRILHA_CLI_NUMBER, /* a whole number from `minimum` */
   TRILHA_CLI_FILE,
-  TRILHA_CLI_FOLDER
+  TRILHA_CLI_FOLDER,
+  TRILHA_CLI_COMMAND /* a program and its arguments: all words up to the end or "--" */
 } trilha_cli_kind;
 
 typedef struct trilha_cli_option {
@@ -133,6 +134,12 @@ extern const size_t trilha_cli_verb_count;
 extern const trilha_cli_option trilha_cli_shared_options[]; /* ended by a NULL name */
 extern const trilha_cli_option trilha_cli_publish_options[];
 extern const size_t trilha_cli_publish_option_count;
+/* delivery_options.c */
+extern const trilha_cli_option trilha_cli_consume_options[];
+extern const trilha_cli_option trilha_cli_consumers_options[];
+extern const trilha_cli_option trilha_cli_dlq_list_options[];
+extern const trilha_cli_option trilha_cli_dlq_reprocess_options[];
+extern const trilha_cli_option trilha_cli_dlq_retry_options[];
 
 /* Which TRILHA_CLI_* bit a shared option needs; 0: every verb takes it. */
 unsigned trilha_cli_shared_bit(const trilha_cli_option *option);
@@ -149,6 +156,8 @@ struct trilha_cli_args {
   size_t given_count;
   const char **operands;
   size_t operand_count;
+  char *const *command; /* the words of a COMMAND option, in argv */
+  size_t command_count;
 };
 
 /* Parses argv into cli->verb and args; false: a usage error was reported (the exit status is then 2) or help was asked
@@ -306,6 +315,13 @@ int trilha_cli_run_registry_deprecate(trilha_cli *cli, const trilha_cli_args *ar
 int trilha_cli_run_schema_validate(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_keyring_add(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_keyring_list(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_consume(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_consumers_list(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_dlq_stats(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_dlq_list(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_dlq_show(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_dlq_reprocess(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_dlq_retry(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_demo(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_version(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_completion(trilha_cli *cli, const trilha_cli_args *args);

@@ -89,6 +89,10 @@ static const explained explanations[] = {
     {"TYPE_FILES", "nenhum ou demasiados arquivos de tipos", {NULL, NULL}},
     {"TYPE_FILE", "o arquivo não contém uma versão de tipo", {NULL, NULL}},
     {"TYPE_MEMBER", "um membro da versão de tipo está errado", {NULL, NULL}},
+    {"COMMAND_FAILED", "não foi possível executar o programa", {NULL, NULL}},
+    {"CONSUMER_OPTION_INVALID", "uma opção do consumidor é inválida", {NULL, NULL}},
+    {"LEASE_LOST", "outro processo assumiu o lugar deste", {NULL, NULL}},
+    {"LEASE_HELD", "outro processo detém o lugar", {NULL, NULL}},
     {"NO_MEMORY", "memória esgotada", {NULL, NULL}},
 };
 

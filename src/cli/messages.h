@@ -23,11 +23,14 @@
 #define SAY_OPTION_IS_A_FLAG    "option --%s takes no value", "a opção --%s não recebe valor"
 #define SAY_OPTION_NEEDS_VALUE  "option --%s needs a value: %s", "a opção --%s precisa de um valor: %s"
 #define SAY_OPTION_NOT_FOR_VERB "option --%s has no use here", "a opção --%s não se aplica aqui"
-#define SAY_NOT_A_NUMBER        "option --%s wants a whole number, not '%s'", "a opção --%s pede um número inteiro, não '%s'"
-#define SAY_NUMBER_TOO_SMALL    "option --%s wants at least %d", "a opção --%s pede no mínimo %d"
-#define SAY_NUMBER_TOO_LARGE    "option --%s wants at most %d", "a opção --%s pede no máximo %d"
-#define SAY_OPERAND_MISSING     "something is missing: %s", "falta algo: %s"
-#define SAY_OPERAND_TOO_MANY    "one argument too many: '%s'", "um argumento a mais: '%s'"
+#define SAY_COMMAND_AS_WORDS                                                        \
+  "option --%s takes a program and its arguments as words of their own, without =", \
+      "a opção --%s recebe um programa e seus argumentos como palavras separadas, sem ="
+#define SAY_NOT_A_NUMBER     "option --%s wants a whole number, not '%s'", "a opção --%s pede um número inteiro, não '%s'"
+#define SAY_NUMBER_TOO_SMALL "option --%s wants at least %d", "a opção --%s pede no mínimo %d"
+#define SAY_NUMBER_TOO_LARGE "option --%s wants at most %d", "a opção --%s pede no máximo %d"
+#define SAY_OPERAND_MISSING  "something is missing: %s", "falta algo: %s"
+#define SAY_OPERAND_TOO_MANY "one argument too many: '%s'", "um argumento a mais: '%s'"
 #define SAY_UNKNOWN_SHELL \
   "no completion for '%s': bash, zsh and fish are known", "não há autocompletar para '%s': só bash, zsh e fish"
 #define SAY_TRY_HELP "see '%s --help'", "veja '%s --help'"

@@ -122,6 +122,19 @@ static int give(parse *p, const trilha_cli_option *o, const char *value) {
   return TRILHA_EXIT_OK;
 }
 
+/* The words are taken as they are; options of ours may follow after "--". */
+static int take_command(parse *p, const trilha_cli_option *o) {
+  int first = p->at + 1, end = first;
+  while (end < p->argc && strcmp(p->argv[end], "--") != 0) end++;
+  if (end == first) return trilha_cli_usage(p->cli, SAY_OPTION_NEEDS_VALUE, o->name, o->argument);
+  int status = give(p, o, p->argv[first]);
+  if (status != TRILHA_EXIT_OK) return status;
+  p->args->command = p->argv + first;
+  p->args->command_count = (size_t)(end - first);
+  p->at = end; /* at "--", or past the end */
+  return TRILHA_EXIT_OK;
+}
+
 static int take_option(parse *p, const char *typed) {
   const char *name = typed[1] == '-' ? typed + 2 : typed + 1, *equals = strchr(name, '=');
   char letter = typed[1] == '-' ? '\0' : typed[1];
@@ -134,8 +147,10 @@ static int take_option(parse *p, const char *typed) {
     return equals != NULL ? trilha_cli_usage(p->cli, SAY_OPTION_IS_A_FLAG, o->name) : give(p, o, "");
   }
   if (letter != '\0' && typed[2] != '\0') return give(p, o, typed[2] == '=' ? typed + 3 : typed + 2);
+  if (equals != NULL && o->kind == TRILHA_CLI_COMMAND) return trilha_cli_usage(p->cli, SAY_COMMAND_AS_WORDS, o->name);
   if (equals != NULL) return give(p, o, equals + 1);
   if (p->at + 1 >= p->argc) return trilha_cli_usage(p->cli, SAY_OPTION_NEEDS_VALUE, o->name, o->argument);
+  if (o->kind == TRILHA_CLI_COMMAND) return take_command(p, o);
   return give(p, o, p->argv[++p->at]);
 }
 

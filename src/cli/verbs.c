@@ -443,6 +443,123 @@ const trilha_cli_verb trilha_cli_verbs[] = {
                   {"trilha events tail --from-start --type demanda.recebida | ./my-consumer",
                    {"everything so far, then live", "tudo até aqui, depois ao vivo"}}},
      .run = trilha_cli_run_events_tail},
+    {.name = "consume",
+     .summary = {"handle events with a program, durably", "tratar eventos com um programa, de forma durável"},
+     .explains = {"Runs a durable consumer: every event of the types goes to CMD, in the order of the log, and the "
+                  "colony's cursor moves past what succeeded. What failed becomes a dead letter (trilha dlq). The "
+                  "payload is `redigido`: what redaction left of it.\n\nCMD is started once. It reads one event a "
+                  "line (JSON) and answers each with a line 'ok SEQUENCE' or 'error SEQUENCE TEXT'. Any other "
+                  "answer, none within --timeout or its end fails the event and ends CMD; the next event starts it "
+                  "again. With --each it is started for every event instead.\n\nOnly one process of a colony (or of "
+                  "its --group) consumes at a time; others stand by and take over. SIGTERM and Ctrl-C finish the "
+                  "running event, keep the cursor and end with 0. After a crash the event in flight may come "
+                  "again, and nothing else.",
+                  "Executa um consumidor durável: cada evento dos tipos vai para CMD, na ordem do registro, e o cursor "
+                  "da colônia avança sobre o que teve sucesso. O que falhou vai para a DLQ (trilha dlq). O payload é "
+                  "`redigido`: o que a redação deixou dele.\n\nCMD é iniciado uma vez. Ele lê um evento por linha "
+                  "(JSON) e responde a cada um com uma linha 'ok SEQUENCIA' ou 'error SEQUENCIA TEXTO'. Outra "
+                  "resposta, nenhuma dentro de --timeout ou o seu fim faz o evento falhar e encerra CMD; o próximo "
+                  "evento o inicia de novo. Com --each ele é iniciado para cada evento.\n\nSó um processo de uma "
+                  "colônia (ou do seu --group) consome por vez; outros ficam de prontidão e assumem. SIGTERM e Ctrl-C "
+                  "terminam o evento em curso, guardam o cursor e saem com 0. Após uma queda o evento em curso pode "
+                  "vir de novo, e nada mais."},
+     .operands = "",
+     .shared = TRILHA_CLI_STORE,
+     .options = trilha_cli_consume_options,
+     .examples = {{"trilha consume --colony D-4 --type demanda.recebida --exec python3 handler.py",
+                   {"a long-lived program that answers each event",
+                    "um programa que fica vivo e responde a cada evento"}},
+                  {"trilha consume --colony D-4 --type demanda.recebida --each --timeout 5 --exec ./handle",
+                   {"a process for each event", "um processo para cada evento"}},
+                  {"trilha consume --colony D-4 --type demanda.recebida --each --shell 'jq .payload >> out.jsonl'",
+                   {"a line of shell", "uma linha de shell"}},
+                  {"trilha consume --colony D-4 --type demanda.recebida --from start --once --exec ./handler",
+                   {"the whole log once, then leave", "o registro inteiro uma vez, e sair"}}},
+     .run = trilha_cli_run_consume},
+    {.noun = "consumers",
+     .name = "list",
+     .summary = {"cursors, how far behind, and who holds them", "cursores, o atraso e quem os detém"},
+     .explains = {"Lists every cursor of every durable consumer: the last sequence it passed, how many events (counted "
+                  "up to 10,000) and seconds it lags, its state and the process that holds it.",
+                  "Lista cada cursor de cada consumidor durável: a última sequência que passou, quantos eventos "
+                  "(contados até 10.000) e segundos está atrasado, o seu estado e o processo que o detém."},
+     .operands = "",
+     .shared = TRILHA_CLI_STORE | TRILHA_CLI_JSON,
+     .options = trilha_cli_consumers_options,
+     .examples = {{"trilha consumers list", {"all of them", "todos"}},
+                  {"trilha consumers list --json | jq 'select(.lag_events > 0)'",
+                   {"those that lag", "os que estão atrasados"}}},
+     .run = trilha_cli_run_consumers_list},
+    {.noun = "dlq",
+     .name = "stats",
+     .summary = {"open dead letters by colony", "entradas abertas da DLQ por colônia"},
+     .explains = {"Counts the dead letters that are pendente or retrying.",
+                  "Conta as entradas da DLQ que estão pendente ou retrying."},
+     .operands = "",
+     .shared = TRILHA_CLI_STORE | TRILHA_CLI_JSON,
+     .examples = {{"trilha dlq stats", {"is anything stuck?", "há algo parado?"}}},
+     .run = trilha_cli_run_dlq_stats},
+    {.noun = "dlq",
+     .name = "list",
+     .summary = {"deliveries that failed", "entregas que falharam"},
+     .explains = {"Lists dead letters by id, open and closed ones. Filters combine with AND. With --json: one object a "
+                  "line, with the names of the table's columns.",
+                  "Lista as entradas da DLQ pelo id, abertas e fechadas. Os filtros se combinam com E. Com --json: um "
+                  "objeto por linha, com os nomes das colunas da tabela."},
+     .operands = "",
+     .shared = TRILHA_CLI_STORE | TRILHA_CLI_JSON,
+     .options = trilha_cli_dlq_list_options,
+     .examples = {{"trilha dlq list --status pendente", {"what waits for a repair", "o que espera por um conserto"}},
+                  {"trilha dlq list --colony D-4 --json | jq -r .mensagem_erro",
+                   {"why they failed", "por que falharam"}}},
+     .run = trilha_cli_run_dlq_list},
+    {.noun = "dlq",
+     .name = "show",
+     .summary = {"one dead letter, all of it", "uma entrada da DLQ, por inteiro"},
+     .explains = {"Shows one dead letter with the whole message and the stack.",
+                  "Mostra uma entrada da DLQ com a mensagem inteira e a pilha."},
+     .operands = "ID",
+     .operands_min = 1,
+     .operands_max = 1,
+     .shared = TRILHA_CLI_STORE | TRILHA_CLI_JSON,
+     .examples = {{"trilha dlq show 7", {"by its number", "pelo número"}}},
+     .run = trilha_cli_run_dlq_show},
+    {.noun = "dlq",
+     .name = "reprocess",
+     .summary = {"try failed deliveries again", "tentar de novo as entregas que falharam"},
+     .explains = {"Runs the pendente dead letters of a colony again. Without --exec the colony's own running consumer "
+                  "does it and the command waits for its answer; with --exec or --shell the program given here does, "
+                  "as in 'trilha consume'. The cursor is not touched. Exit status 0 when nothing failed and nothing "
+                  "was left for want of a consumer or of time, else 1. Two of these at once never try one twice.",
+                  "Executa de novo as entradas pendente de uma colônia. Sem --exec quem o faz é o consumidor em "
+                  "execução da própria colônia e o comando espera a resposta; com --exec ou --shell é o programa dado "
+                  "aqui, como em 'trilha consume'. O cursor não é tocado. Código de saída 0 quando nada falhou e nada "
+                  "ficou por falta de consumidor ou de tempo, senão 1. Dois destes ao mesmo tempo nunca tentam uma "
+                  "entrada duas vezes."},
+     .operands = "",
+     .shared = TRILHA_CLI_STORE | TRILHA_CLI_JSON | TRILHA_CLI_DRY_RUN,
+     .options = trilha_cli_dlq_reprocess_options,
+     .examples = {{"trilha dlq reprocess --colony D-4", {"by the running consumer", "pelo consumidor em execução"}},
+                  {"trilha dlq reprocess --colony D-4 --exec python3 handler.py",
+                   {"by a repaired handler, here and now", "por um manipulador consertado, aqui e agora"}},
+                  {"trilha dlq reprocess --colony D-4 --dry-run --type demanda.recebida",
+                   {"which ones would be tried?", "quais seriam tentadas?"}}},
+     .run = trilha_cli_run_dlq_reprocess},
+    {.noun = "dlq",
+     .name = "retry",
+     .summary = {"give a given-up dead letter another chance", "dar outra chance a uma entrada desistida"},
+     .explains = {"Makes a failed_permanent dead letter pendente again, so that the next reprocess tries it. Who and "
+                  "why go to the audit trail.",
+                  "Torna pendente de novo uma entrada failed_permanent, para que o próximo reprocess a tente. Quem e "
+                  "por quê vão para a trilha de auditoria."},
+     .operands = "ID",
+     .operands_min = 1,
+     .operands_max = 1,
+     .shared = TRILHA_CLI_STORE | TRILHA_CLI_JSON | TRILHA_CLI_DRY_RUN,
+     .options = trilha_cli_dlq_retry_options,
+     .examples = {{"trilha dlq retry 7 --reason 'address service is back'",
+                   {"after a repair outside", "após um conserto do lado de fora"}}},
+     .run = trilha_cli_run_dlq_retry},
     {.noun = "registry",
      .name = "apply",
      .summary = {"register types from files", "registrar tipos a partir de arquivos"},

@@ -70,7 +70,7 @@ static trilha_status scrub(const trilha_failed_delivery *failed, scrubbed *s, tr
   if (status != TRILHA_OK) return status;
   trilha_scrub(&s->message, failed->message, words, TRILHA_FAILURE_MESSAGE_MAX);
   if (s->message.size == 0) trilha_buffer_add_string(&s->message, "the handler failed without saying why");
-  if (failed->stack.data != NULL) trilha_scrub(&s->stack, failed->stack, words, TRILHA_FAILURE_STACK_MAX);
+  if (failed->stack.size != 0) trilha_scrub(&s->stack, failed->stack, words, TRILHA_FAILURE_STACK_MAX);
   put_handler(&s->handler, failed->handler_nome);
   trilha_masked_words_free(words);
   status = trilha_buffer_check(&s->message, err);
@@ -80,7 +80,7 @@ static trilha_status scrub(const trilha_failed_delivery *failed, scrubbed *s, tr
                                 .colonia = failed->colonia,
                                 .handler_nome = trilha_buffer_text(&s->handler),
                                 .mensagem_erro = trilha_buffer_text(&s->message)};
-  if (failed->stack.data != NULL) s->failure.pilha_erro = trilha_buffer_text(&s->stack);
+  if (failed->stack.size != 0) s->failure.pilha_erro = trilha_buffer_text(&s->stack);
   if (status == TRILHA_OK && !trilha_uuid_parse(trilha_text_of(event->event_id), s->failure.event_id))
     status = trilha_error_set(err, TRILHA_USAGE, "UUID_INVALID", "event_id must be a UUID");
   return status;

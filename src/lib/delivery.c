@@ -83,13 +83,18 @@ trilha_status trilha_reprocess(trilha *handle, trilha_text colonia, trilha_text 
 }
 
 trilha_status trilha_reprocess_with(trilha *handle, trilha_text colonia, const int64_t *ids, size_t id_count,
-                                    trilha_handler handler, void *user, trilha_reprocessed *ret_reprocessed,
-                                    trilha_error *error) {
+                                    trilha_text handler_nome, trilha_handler handler, void *user,
+                                    trilha_reprocessed *ret_reprocessed, trilha_error *error) {
   bool arguments = colonia.data != NULL && handler != NULL && ret_reprocessed != NULL && (ids != NULL || id_count == 0);
   trilha_status status = check(handle, arguments, "the colony, the handler and the place for the answer", error);
   if (status != TRILHA_OK) return status;
   trilha_reprocessor r = reprocessor(handle);
-  trilha_reprocess_how how = {.colonia = colonia, .ids = ids, .id_count = id_count, .handler = handler, .user = user};
+  trilha_reprocess_how how = {.colonia = colonia,
+                              .ids = ids,
+                              .id_count = id_count,
+                              .handler = handler,
+                              .handler_nome = handler_nome,
+                              .user = user};
   return trilha_reprocess_rows(&r, &how, ret_reprocessed, error);
 }
 

@@ -8,7 +8,8 @@ from program import ROOT, run, tap
 MAN = ROOT / "man"
 # Where a command's options are described; the rest is in trilha.1.
 PAGES = {"init": "trilha-init", "publish": "trilha-publish", "events": "trilha-events", "registry": "trilha-registry",
-         "keyring": "trilha-keyring", "schema": "trilha-schema"}
+         "keyring": "trilha-keyring", "schema": "trilha-schema", "consume": "trilha-consume",
+         "consumers": "trilha-consumers", "dlq": "trilha-dlq"}
 
 
 def commands():
