@@ -104,8 +104,8 @@ trilha_status trilha_registry_entry_compile(trilha_registry *registry, trilha_re
 trilha_status trilha_registry_check_tipo(trilha_text tipo, trilha_error *err) TRILHA_MUST_USE;
 /* Semantic Versioning 2.0.0, at most 20 characters. */
 trilha_status trilha_registry_check_versao(trilha_text versao, trilha_error *err) TRILHA_MUST_USE;
-/* Appends where two unequal documents first differ, as "at \"/pointer\": changed|added|removed". Values are not shown.
- */
+/* Appends where two unequal documents differ, the first few places of them, as "at \"/pointer\": changed|added|removed,
+ * at …". Values are not shown. */
 void trilha_registry_difference(const trilha_json_document *published, const trilha_json_document *given,
                                 trilha_buffer *out);
 

@@ -53,7 +53,7 @@ static void same_content_in_another_spelling_is_no_change(void **state) {
   bench_free(b);
 }
 
-static void published_version_is_immutable_and_the_first_difference_is_named(void **state) {
+static void published_version_is_immutable_and_its_differences_are_named(void **state) {
   (void)state;
   bench *b = bench_new(SLOW_MS);
 #define SCHEMA(p) "{\"x-redacao\":\"manter\",\"properties\":{" p "},\"required\":[\"a\",\"b\"]}"
@@ -75,7 +75,13 @@ static void published_version_is_immutable_and_the_first_difference_is_named(voi
       {"{\"x-redacao\":\"manter\",\"properties\":{\"a\":{\"const\":\"secretmarker\"},\"b/"
        "~\":{}},\"required\":[\"a\",\"b\",\"c\"]}",
        "at \"/required/2\": added"},
-      {"{\"x-redacao\":\"remover\"}", "at \"/x-redacao\": changed"},
+      {"{\"x-redacao\":\"remover\"}",
+       "at \"/x-redacao\": changed, at \"/properties\": removed, at \"/required\": removed; register"},
+      {SCHEMA("\"a\":{\"const\":[]}"),
+       "at \"/properties/b~1~0\": removed, at \"/properties/a/const\": changed; register"},
+      {SCHEMA("\"a\":{\"const\":7},\"b/~\":{},\"c\":1,\"d\":1,\"e\":1,\"f\":1,\"g\":1"), "at \"/properties/f\": added"},
+      {SCHEMA("\"a\":{\"const\":7},\"b/~\":{},\"c\":1,\"d\":1,\"e\":1,\"f\":1,\"g\":1,\"h\":1"),
+       "at \"/properties/g\": added, and more; register"},
   };
   for (size_t i = 0; i < COUNT(cases); i++) {
     assert_int_equal(apply_one(b, version_of("t", "1.0.0", cases[i].schema), i % 2 == 0, &result, &err),
@@ -332,7 +338,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(new_version_is_stored_audited_and_usable_at_once),
       cmocka_unit_test(same_content_in_another_spelling_is_no_change),
-      cmocka_unit_test(published_version_is_immutable_and_the_first_difference_is_named),
+      cmocka_unit_test(published_version_is_immutable_and_its_differences_are_named),
       cmocka_unit_test(status_goes_both_ways_and_an_absent_one_leaves_it),
       cmocka_unit_test(deprecating_a_type_takes_all_its_versions_and_only_those),
       cmocka_unit_test(one_refused_version_keeps_all_out),
