@@ -28,18 +28,23 @@ int trilha_cli_run_keyring_add(trilha_cli *cli, const trilha_cli_args *args) {
   trilha_error error = {0};
   kid_of_today(today);
   if (kid == NULL) kid = today;
-  if (trilha_keyring_add(trilha_text_of(path), trilha_text_of(kid), &error) != TRILHA_OK)
-    return trilha_cli_fail(cli, &error);
+  bool dry = cli->dry_run;
+  trilha_status status = dry ? trilha_keyring_add_check(trilha_text_of(path), trilha_text_of(kid), &error)
+                             : trilha_keyring_add(trilha_text_of(path), trilha_text_of(kid), &error);
+  if (status != TRILHA_OK) return trilha_cli_fail(cli, &error);
   if (cli->json) {
     trilha_cli_puts(&cli->out, "{");
     trilha_cli_put_json_member(&cli->out, true, "kid", trilha_text_of(kid));
     trilha_cli_put_json_member(&cli->out, false, "file", trilha_text_of(path));
-    trilha_cli_puts(&cli->out, "}\n");
+    trilha_cli_puts(&cli->out, dry ? ",\"dry_run\":true}\n" : "}\n");
     return TRILHA_EXIT_OK;
   }
-  trilha_cli_tell(cli, SAY_KEY_ADDED, kid, path);
+  if (dry)
+    trilha_cli_tell(cli, SAY_KEY_WOULD_ADD, kid, path);
+  else
+    trilha_cli_tell(cli, SAY_KEY_ADDED, kid, path);
   trilha_cli_puts(&cli->out, "\n");
-  trilha_cli_hint(cli, SAY_KEY_KEEP, path);
+  if (!dry) trilha_cli_hint(cli, SAY_KEY_KEEP, path);
   return TRILHA_EXIT_OK;
 }
 

@@ -149,7 +149,8 @@
 #define SAY_LEFT_OUT "%s was left out: %s", "%s ficou de fora: %s"
 
 /* --- keyring -------------------------------------------------------------------------------------------------- */
-#define SAY_KEY_ADDED "key %s added to %s", "chave %s adicionada a %s"
+#define SAY_KEY_ADDED     "key %s added to %s", "chave %s adicionada a %s"
+#define SAY_KEY_WOULD_ADD "key %s would be added to %s", "chave %s seria adicionada a %s"
 #define SAY_KEY_KEEP                                                                         \
   "keep %s safe and backed up: without it no stored hash can be compared with a text again", \
       "guarde %s bem e com cópia: sem ele nenhum hash gravado pode voltar a ser comparado com um texto"

@@ -115,15 +115,32 @@ static trilha_status replace(const char *path, trilha_text content, trilha_error
   return sync_directory(path, err);
 }
 
-trilha_status trilha_keyring_add(trilha_text path, trilha_text kid, trilha_error *err) {
+static trilha_status check_arguments(trilha_text path, trilha_text kid, trilha_buffer *terminated, trilha_error *err) {
   if (path.size == 0 || memchr(path.data, '\0', path.size) != NULL)
     return trilha_error_set(err, TRILHA_USAGE, "KEYRING_SOURCE", "the keyring's path is empty or holds U+0000");
   if (!trilha_kid_valid(kid))
     return trilha_error_set(err, TRILHA_USAGE, "KEYRING_KID", "a kid has 1 to 16 characters of a-z, 0-9 and '-'");
+  trilha_buffer_add_text(terminated, path);
+  return trilha_buffer_check(terminated, err);
+}
+
+trilha_status trilha_keyring_add_check(trilha_text path, trilha_text kid, trilha_error *err) {
   TRILHA_BUFFER_SCOPED terminated = {0};
-  trilha_buffer_add_text(&terminated, path);
-  trilha_status status = trilha_buffer_check(&terminated, err);
+  trilha_status status = check_arguments(path, kid, &terminated, err);
+  if (status != TRILHA_OK) return status;
+  int fd = open(terminated.data, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW);
+  if (fd < 0) return errno == ENOENT ? TRILHA_OK : io_error(err, "open", terminated.data);
+  trilha_buffer content = {0};
+  status = new_content(fd, terminated.data, kid, &content, err); /* it only lacks the writing */
+  trilha_keyring_wipe(&content);
+  close(fd);
+  return status;
+}
+
+trilha_status trilha_keyring_add(trilha_text path, trilha_text kid, trilha_error *err) {
+  TRILHA_BUFFER_SCOPED terminated = {0};
   int fd = -1;
+  trilha_status status = check_arguments(path, kid, &terminated, err);
   if (status == TRILHA_OK) status = open_locked(terminated.data, &fd, err);
   if (status != TRILHA_OK) return status;
   trilha_buffer content = {0};

@@ -19,6 +19,8 @@ trilha_status trilha_keyring_load(trilha_text source, trilha_keyring **ret_keyri
 void trilha_keyring_free(trilha_keyring *keyring);
 /* Appends a fresh random key line under `kid` to the file (created 0600), keeping the others. */
 trilha_status trilha_keyring_add(trilha_text path, trilha_text kid, trilha_error *err) TRILHA_MUST_USE;
+/* Whether that would be refused because of the kid or of what the file holds; makes and writes nothing. */
+trilha_status trilha_keyring_add_check(trilha_text path, trilha_text kid, trilha_error *err) TRILHA_MUST_USE;
 
 /* The content digest of ruling R21 for the event log: "<kid>:<base64url of 32 bytes>" over the canonical value of the
  * payload plus the explicitly given fields

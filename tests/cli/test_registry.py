@@ -82,6 +82,10 @@ def test_published_version_never_changes_and_the_difference_is_shown():
         assert "/properties/total/minimum" in outcome.out and "nothing was registered" in outcome.err
         result, = parsed(store.run("registry", "apply", "other.json", "--json").out)
         assert result["change"] == "refused" and result["file"] == "other.json"
+        other["schema"]["required"] = []
+        store.write("other.json", json.dumps(other))
+        both = store.run("registry", "apply", "other.json").out
+        assert 'at "/required/0": removed' in both and "/properties/total/minimum" in both, both
 
 
 def test_one_bad_version_registers_none_of_them():
@@ -208,6 +212,20 @@ def test_keyring_is_made_private_and_lists_names_only():
         again = folder.run("keyring", "add", "keys", "--kid", "first")
         assert again.status != 0 and (folder.path / "keys").read_text(encoding="ascii") == content
         assert folder.run("keyring", "add", "keys", "--kid", "No Good").status != 0
+
+
+def test_keyring_dry_run_checks_and_writes_nothing():
+    with Folder() as folder:
+        dry = folder.run("keyring", "add", "keys", "--kid", "first", "--dry-run")
+        assert dry.status == 0 and dry.out == "key first would be added to keys\n", dry
+        assert not (folder.path / "keys").exists()
+        assert folder.run("keyring", "add", "keys", "--kid", "first").status == 0
+        before = (folder.path / "keys").read_bytes()
+        told = parsed(folder.run("keyring", "add", "keys", "--kid", "second", "--dry-run", "--json").out)
+        assert told == [{"kid": "second", "file": "keys", "dry_run": True}], told
+        assert folder.run("keyring", "add", "keys", "--kid", "first", "--dry-run").status != 0
+        assert folder.run("keyring", "add", "keys", "--kid", "No Good", "--dry-run").status != 0
+        assert (folder.path / "keys").read_bytes() == before and list(folder.path.iterdir()) == [folder.path / "keys"]
 
 
 def test_keyring_list_refuses_what_is_no_keyring():
