@@ -61,6 +61,14 @@ def test_example_errors():
     check("errors")
 
 
+def test_example_subscribe():
+    check("subscribe")
+
+
+def test_example_consumer():
+    check("consumer")
+
+
 def test_example_embed():
     check("embed")
 
