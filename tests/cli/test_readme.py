@@ -37,8 +37,8 @@ def test_readme_leads_to_a_thousand_and_one_events():
     assert "PAYLOAD_INVALID" in shown and "exit status 3" in shown, shown[-2000:]
 
 
-def test_leia_me_leads_to_its_event_and_its_refusal():
-    shown = follow("LEIA-ME.md", "Cinco minutos", 1)
+def test_leia_me_leads_to_a_thousand_and_one_events():
+    shown = follow("LEIA-ME.md", "Cinco minutos", 1001)
     assert "Payload inválido para pedido.criado@1.0.0" in shown and "status 3" in shown, shown[-2000:]
 
 
