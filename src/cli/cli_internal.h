@@ -224,6 +224,9 @@ int trilha_cli_usage(trilha_cli *cli, const char *en, const char *pt, ...) TRILH
  * for. */
 int trilha_cli_fail(trilha_cli *cli, const trilha_error *error);
 int trilha_cli_exit_of(const trilha_error *error);
+/* Only what to do about it, as a hint; says nothing where that is not known. */
+bool trilha_cli_has_remedy(const trilha_error *error);
+void trilha_cli_hint_remedy(trilha_cli *cli, const trilha_error *error);
 /* The error on one line without its end: in Portuguese what its code means, with the library's own text behind it. */
 void trilha_cli_put_error(const trilha_cli *cli, trilha_cli_output *to, const trilha_error *error);
 

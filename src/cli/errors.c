@@ -12,7 +12,7 @@ typedef struct explained {
 static const explained explanations[] = {
     {"STORE_NOT_INITIALIZED", "não há nenhuma Trilha nesse armazenamento", {REMEDY_INIT}},
     {"STORE_NEWER", "o armazenamento foi criado por uma versão mais nova da Trilha", {REMEDY_NEWER}},
-    {"STORE_OLDER", "o armazenamento foi criado por uma versão mais antiga da Trilha", {REMEDY_INIT}},
+    {"STORE_OUTDATED", "o armazenamento foi criado por uma versão mais antiga da Trilha", {REMEDY_INIT}},
     {"STORE_URL_INVALID", "o endereço do armazenamento está errado", {REMEDY_URL}},
     {"EVENT_TYPE_NOT_FOUND", NULL, {REMEDY_REGISTER}},
     {"EVENT_TYPE_DEPRECATED", NULL, {REMEDY_DEPRECATED}},
@@ -24,7 +24,7 @@ static const explained explanations[] = {
     {"REDACTION_RULE_UNKNOWN", "regra x-redacao desconhecida", {NULL, NULL}},
     {"REDACTION_RULE_PLACE", "a regra x-redacao não pode ficar nesse lugar", {NULL, NULL}},
     {"REDACTION_COORDINATES", "lat e lng precisam da mesma regra", {NULL, NULL}},
-    {"KEYRING_SOURCE", "a origem das chaves está errada", {NULL, NULL}},
+    {"KEYRING_SOURCE", "a origem das chaves está errada", {REMEDY_KEYRING_SOURCE}},
     {"KEYRING_NOT_FOUND", "não há chaves nesse lugar", {REMEDY_KEYRING}},
     {"KEYRING_MODE", "o arquivo de chaves pode ser lido por outros", {REMEDY_KEYRING_MODE}},
     {"KEYRING_INVALID", "o arquivo de chaves está malformado", {NULL, NULL}},
@@ -53,19 +53,26 @@ static const explained explanations[] = {
     {"FIELD_LENGTH", "um campo é longo demais", {NULL, NULL}},
     {"FIELD_INVALID", "um campo é inválido", {NULL, NULL}},
     {"FILTER_INVALID", "um filtro é inválido", {NULL, NULL}},
-    {"STORE_UNAVAILABLE", "o armazenamento está indisponível", {NULL, NULL}},
-    {"STORE_BUSY", "o armazenamento está ocupado", {NULL, NULL}},
+    {"STORE_UNAVAILABLE", "o armazenamento está indisponível", {REMEDY_SERVER}},
+    {"STORE_CONNECTIONS", "o servidor não tem mais conexões livres", {REMEDY_LATER}},
+    {"STORE_BUSY", "o armazenamento está ocupado", {REMEDY_LATER}},
     {"STORE_DENIED", "o armazenamento recusou a permissão", {NULL, NULL}},
     {"STORE_READ_ONLY", "o armazenamento só pode ser lido", {NULL, NULL}},
     {"STORE_FULL", "o disco está cheio", {NULL, NULL}},
     {"STORE_CANNOT_OPEN", "não foi possível abrir o armazenamento", {NULL, NULL}},
     {"STORE_FOLDER_MISSING", "a pasta do armazenamento não existe", {NULL, NULL}},
-    {"STORE_NOT_A_DATABASE", "o arquivo não é um banco SQLite", {NULL, NULL}},
-    {"STORE_CORRUPT", "o armazenamento está danificado", {NULL, NULL}},
+    {"STORE_NOT_A_DATABASE", "o arquivo não é um banco SQLite", {REMEDY_OTHER_FILE}},
+    {"STORE_CORRUPT", "o armazenamento está danificado", {REMEDY_CORRUPT}},
     {"STORE_IO", "falha de leitura ou escrita no armazenamento", {NULL, NULL}},
     {"STORE_TIMEOUT", "o armazenamento demorou demais", {NULL, NULL}},
-    {"STORE_DIFFERENT", "as tabelas existentes não são as esperadas", {NULL, NULL}},
-    {"STORE_SCHEMA_DIFFERS", "as tabelas existentes não são as esperadas", {NULL, NULL}},
+    {"STORE_SCHEMA_DIFFERS", "as tabelas existentes não são as esperadas", {REMEDY_COMPARE}},
+    {"STORE_ALTERED", "as proteções do armazenamento foram alteradas", {NULL, NULL}},
+    {"STORE_REPLACED", "o arquivo do armazenamento foi trocado por outro", {NULL, NULL}},
+    {"STORE_LOCK_DENIED", "o arquivo da fila de escrita não pode ser aberto", {NULL, NULL}},
+    {"STORE_LOCK_UNSUPPORTED", "o sistema de arquivos não tem as travas necessárias", {REMEDY_LOCAL_DISK}},
+    {"STORE_WAL_UNSUPPORTED", "o sistema de arquivos não tem a memória compartilhada necessária", {REMEDY_LOCAL_DISK}},
+    {"STORE_ENCODING", "o banco de dados não está em UTF-8", {NULL, NULL}},
+    {"MIGRATION_CHANGED", "o armazenamento foi criado por outra edição da Trilha", {REMEDY_COMPARE}},
     {"OUTCOME_UNKNOWN", "a resposta se perdeu: pode estar gravado ou não", {REMEDY_REPEAT}},
     {"STORE_COMMIT_UNKNOWN", "a resposta se perdeu: pode estar gravado ou não", {REMEDY_REPEAT}},
     {"JSON_SYNTAX", "o texto não é JSON", {NULL, NULL}},
@@ -93,6 +100,8 @@ static const explained explanations[] = {
     {"CONSUMER_OPTION_INVALID", "uma opção do consumidor é inválida", {NULL, NULL}},
     {"LEASE_LOST", "outro processo assumiu o lugar deste", {NULL, NULL}},
     {"LEASE_HELD", "outro processo detém o lugar", {NULL, NULL}},
+    {"YAML_SYNTAX", "o texto não é YAML", {NULL, NULL}},
+    {"YAML_UTF8", "o texto não é UTF-8 válido", {NULL, NULL}},
     {"NO_MEMORY", "memória esgotada", {NULL, NULL}},
 };
 
@@ -132,6 +141,18 @@ int trilha_cli_exit_of(const trilha_error *error) {
   }
 }
 
+bool trilha_cli_has_remedy(const trilha_error *error) {
+  const explained *e = explain(error->code);
+  return e != NULL && e->remedy.en != NULL;
+}
+
+void trilha_cli_hint_remedy(trilha_cli *cli, const trilha_error *error) {
+  const explained *e = explain(error->code);
+  if (e == NULL || e->remedy.en == NULL) return;
+  const char *remedy = trilha_cli_choose(cli, e->remedy);
+  if (remedy[0] != '\0') trilha_cli_hint(cli, SAY_PLAIN, remedy);
+}
+
 int trilha_cli_fail(trilha_cli *cli, const trilha_error *error) {
   const explained *e = explain(error->code);
   if (cli->portuguese && e != NULL && e->pt != NULL) {
@@ -139,8 +160,6 @@ int trilha_cli_fail(trilha_cli *cli, const trilha_error *error) {
   } else {
     trilha_cli_say(cli, SAY_ERROR, error->text, error->code);
   }
-  if (e != NULL && e->remedy.en != NULL && trilha_cli_choose(cli, e->remedy)[0] != '\0') {
-    trilha_cli_hint(cli, SAY_PLAIN, trilha_cli_choose(cli, e->remedy));
-  }
+  trilha_cli_hint_remedy(cli, error);
   return trilha_cli_exit_of(error);
 }

@@ -79,10 +79,26 @@
 #define REMEDY_RAISE_VERSION "register the change under a higher versao", "registre a mudança sob uma versao maior"
 #define REMEDY_REPEAT \
   "publish it again under the same event id to find out", "publique de novo com o mesmo id de evento para saber"
+#define REMEDY_KEYRING_SOURCE                                             \
+  "write 'file:' before the path, such as --keyring file:trilha.keyring", \
+      "escreva 'file:' antes do caminho, como em --keyring file:trilha.keyring"
+#define REMEDY_SERVER                                                                                      \
+  "check the host, port, database and role in --store, and that the server runs: psql takes the same URL", \
+      "confira servidor, porta, banco e usuário em --store e se o servidor está no ar: o psql aceita o mesmo endereço"
+#define REMEDY_LATER      "nothing was stored; try again", "nada foi gravado; tente de novo"
+#define REMEDY_OTHER_FILE "choose another file with --store", "escolha outro arquivo com --store"
+#define REMEDY_CORRUPT                                                                                           \
+  "copy the file away with its -wal, see what 'PRAGMA integrity_check' of sqlite3 says, and restore the backup", \
+      "guarde uma cópia do arquivo e do -wal, veja o que diz 'PRAGMA integrity_check' no sqlite3 e restaure o backup"
+#define REMEDY_COMPARE                                                                                       \
+  "use the Trilha that made this store or another store; 'trilha init --print-sql' prints what is expected", \
+      "use a Trilha que criou esse armazenamento ou outro armazenamento; 'trilha init --print-sql' mostra o esperado"
+#define REMEDY_LOCAL_DISK   "put the store on a local disk", "ponha o armazenamento num disco local"
 #define REMEDY_KEYRING_MODE "chmod 600 the keyring file", "proteja o arquivo de chaves com chmod 600"
 
 /* --- events ------------------------------------------------------------------------------------------------- */
 #define SAY_PAGE_FOOT      "%lld–%lld of %lld", "%lld–%lld de %lld"
+#define SAY_PAGE_NONE      "no event matches", "nenhum evento corresponde"
 #define SAY_PAGE_EMPTY     "no events here, of %lld that match", "nenhum evento aqui, de %lld que correspondem"
 #define SAY_EVENTS         "events", "eventos"
 #define SAY_STOPPED        "stopped as asked", "parado a pedido"

@@ -20,11 +20,17 @@ typedef struct stream {
   trilha_cli_request *requests;
   size_t count, bytes;
   int64_t published, repeated, failed;
-  int stop_status; /* not 0: no further line is published */
+  trilha_error advised; /* the first failure that a remedy is known for */
+  int stop_status;      /* not 0: no further line is published */
 } stream;
 
 static bool is_hopeless(const trilha_error *error) {
   return error->retriable || error->status == TRILHA_DENIED;
+}
+
+static void count_failure(stream *s, const trilha_error *error) {
+  s->failed++;
+  if (s->advised.status == TRILHA_OK && trilha_cli_has_remedy(error)) s->advised = *error;
 }
 
 static void tell_result(stream *s, const trilha_cli_request *request, const trilha_publish_result *result) {
@@ -35,7 +41,7 @@ static void tell_result(stream *s, const trilha_cli_request *request, const tril
     return;
   }
   trilha_cli_outcome_failed(s->cli, request->line, &result->error, result);
-  s->failed++;
+  count_failure(s, &result->error);
   /* A store that cannot be written refuses every further line just the same. */
   if (is_hopeless(&result->error)) s->stop_status = trilha_cli_exit_of(&result->error);
 }
@@ -74,7 +80,7 @@ static void publish_batch(stream *s) {
         trilha_publish_result_done(&results[at++]);
       } else {
         trilha_cli_outcome_failed(s->cli, request->line, &request->error, NULL);
-        s->failed++;
+        count_failure(s, &request->error);
       }
     }
   }
@@ -190,6 +196,8 @@ static int summary(stream *s) {
       trilha_cli_hint(cli, SAY_PUBLISH_SUMMARY, (long long)s->published, (long long)s->repeated, (long long)s->failed);
     }
   }
+  /* Once, not under each of perhaps a million lines. */
+  if (!cli->json) trilha_cli_hint_remedy(cli, &s->advised);
   if (s->stop_status != 0) return s->stop_status;
   return s->failed > 0 || stopped ? TRILHA_EXIT_FAILED : TRILHA_EXIT_OK;
 }

@@ -192,6 +192,7 @@ int trilha_cli_run_registry_show(trilha_cli *cli, const trilha_cli_args *args) {
     status = trilha_cli_fail(cli, &error);
   } else if (show_types(cli, types, versao) == 0) {
     trilha_cli_say(cli, SAY_NO_SUCH_TYPE, tipo, versao == NULL ? "" : "@", versao == NULL ? "" : versao);
+    trilha_cli_hint(cli, REMEDY_REGISTER);
     status = TRILHA_EXIT_FAILED;
   }
   trilha_registered_types_free(types);

@@ -53,7 +53,9 @@ int trilha_cli_show_page(trilha_cli *cli, const trilha_events_page *page) {
   if (cli->json) return page_json(cli, page);
   if (page->count > 0) page_table(cli, page);
   trilha_cli_style_set(&cli->out, TRILHA_STYLE_DIM);
-  if (page->count == 0) {
+  if (page->total == 0) {
+    trilha_cli_tell(cli, SAY_PAGE_NONE);
+  } else if (page->count == 0) {
     trilha_cli_tell(cli, SAY_PAGE_EMPTY, (long long)page->total);
   } else {
     trilha_cli_tell(cli, SAY_PAGE_FOOT, (long long)page->deslocamento + 1,

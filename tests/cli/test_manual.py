@@ -1,9 +1,10 @@
 # cli: the manual pages are sound and name every command and option that the program has.
 import re
+import shlex
 import shutil
 import subprocess
 
-from program import ROOT, run, tap
+from program import ROOT, Folder, run, tap
 
 MAN = ROOT / "man"
 # Where a command's options are described; the rest is in trilha.1.
@@ -52,6 +53,33 @@ def test_every_command_has_help_in_both_languages():
         assert english.status == portuguese.status == 0
         assert english.out.startswith("usage: trilha " + " ".join(words)), english
         assert portuguese.out.startswith("uso: trilha " + " ".join(words)) and portuguese.out != english.out
+
+
+def printed_examples():
+    """(where, words) of every command that the manual pages and the help texts show; what it is piped into is left off."""
+    for page in sorted(MAN.glob("*.1")):
+        shown = re.search(r"^\.Sh EXAMPLES\n(.*?)(?=^\.Sh|\Z)", page.read_text(encoding="utf-8"), re.M | re.S)
+        for line in re.findall(r"^\$ (trilha .*)$", shown.group(1) if shown else "", re.M):
+            yield page.name, line
+    for words in commands():
+        shown = re.search(r"^examples:\n(.*?)\n\n", run(*words, "--help").out, re.M | re.S)
+        for line in re.findall(r"^  (trilha .*)$", shown.group(1) if shown else "", re.M):
+            yield " ".join(words) + " --help", line
+
+
+def test_every_printed_example_is_understood_by_the_program():
+    found = list(printed_examples())
+    assert len(found) >= 30, found
+    for where, line in found:
+        words = shlex.split(re.split(r" [|<>] ?", line)[0])[1:]
+        if words[:2] == ["events", "tail"] or any("postgresql://" in word for word in words):
+            words.append("--help")  # would wait, or wants a server: --help is read with the other options
+        with Folder() as folder:
+            for index, word in enumerate(words):  # nothing is written outside of the scratch folder
+                words[index] = word.replace("~", str(folder.path)).replace("$HOME", str(folder.path))
+            outcome = folder.run(*words, TRILHA_KEYRING="")
+        # A file that is not here is another matter; a usage error points at --help.
+        assert "--help'" not in outcome.err, f"{where}: {line}\n{outcome}"
 
 
 if __name__ == "__main__":

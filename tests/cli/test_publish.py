@@ -153,6 +153,29 @@ def test_hash_rule_without_a_keyring_says_how_to_make_one():
         assert outcome.status in (1, 3) and "trilha keyring add" in outcome.err, outcome
 
 
+def test_stream_says_once_what_to_do_about_its_failures():
+    with Store() as store:
+        outcome = store.ndjson([{"tipo": "pedido.pago", "origem": "loja", "payload": {}}] * 3)
+        assert outcome.status == 1 and outcome.err.count("trilha registry apply") == 1, outcome
+        assert outcome.err.index("3 failed") < outcome.err.index("trilha registry apply"), outcome
+        assert "trilha registry apply" not in store.ndjson(["{"]).err
+
+
+def test_keyring_without_file_before_its_path_says_how_it_is_written():
+    with Store() as store:
+        outcome = store.publish({"pedido": "P-1"}, TRILHA_KEYRING="trilha.keyring")
+        assert outcome.status == 2 and "--keyring file:trilha.keyring" in outcome.err, outcome
+
+
+def test_store_that_cannot_be_used_says_what_to_do():
+    with Store() as store:
+        store.write("notes.txt", "no database " * 100)
+        outcome = store.run("events", "list", "--store", "sqlite:notes.txt")
+        assert outcome.status == 4 and "choose another file with --store" in outcome.err, outcome
+        outcome = store.run("events", "list", "--store", "postgresql://u@127.0.0.1:1/x", LC_ALL="pt_BR.UTF-8")
+        assert outcome.status == 4 and "confira servidor, porta, banco e usuário em --store" in outcome.err, outcome
+
+
 def test_keyring_that_others_can_read_is_refused():
     with Store() as store:
         assert store.run("keyring", "add", "keys").status == 0
