@@ -67,17 +67,29 @@ def printed_examples():
             yield " ".join(words) + " --help", line
 
 
+def words_of(line):
+    """The words of the line's first command, without what it is piped into or reads from."""
+    found = []
+    lexer = shlex.shlex(line, posix=True, punctuation_chars="|<>")
+    lexer.whitespace_split = True  # only these characters end a word beside blanks
+    for word in lexer:
+        if word[0] in "|<>":
+            break
+        found.append(word)
+    return found
+
+
 def test_every_printed_example_is_understood_by_the_program():
     found = list(printed_examples())
     assert len(found) >= 30, found
     for where, line in found:
-        words = shlex.split(re.split(r" [|<>] ?", line)[0])[1:]
+        words = words_of(line)[1:]
         if words[:2] == ["events", "tail"] or any("postgresql://" in word for word in words):
             words.append("--help")  # would wait, or wants a server: --help is read with the other options
         with Folder() as folder:
             for index, word in enumerate(words):  # nothing is written outside of the scratch folder
                 words[index] = word.replace("~", str(folder.path)).replace("$HOME", str(folder.path))
-            outcome = folder.run(*words, TRILHA_KEYRING="")
+            outcome = folder.run(*words, TRILHA_KEYRING="", TMPDIR=str(folder.path))
         # A file that is not here is another matter; a usage error points at --help.
         assert "--help'" not in outcome.err, f"{where}: {line}\n{outcome}"
 
