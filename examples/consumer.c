@@ -91,7 +91,8 @@ static bool run(trilha *handle, trilha_error *error) {
   stuck = 0; /* repaired */
   trilha_reprocessed again = {0};
   printf("reprocessing\n");
-  if (trilha_reprocess_with(handle, trilha_text_of("D-4"), NULL, 0, bill, &stuck, &again, error) != TRILHA_OK)
+  if (trilha_reprocess_with(handle, trilha_text_of("D-4"), NULL, 0, trilha_text_of("bill"), bill, &stuck, &again,
+                            error) != TRILHA_OK)
     return false;
   return consume(handle, &stuck, error) && show_cursors(handle, error) && show_statistics(handle, error);
 }
