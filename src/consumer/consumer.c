@@ -47,7 +47,7 @@ static trilha_text keep(trilha_consumer *c, trilha_text text, bool *ok) {
 }
 
 /* host:pid:random, so that two consumers of one process are two holders. */
-static void name_holder(char *out, size_t size) {
+void trilha_consumer_name_holder(char *out, size_t size) {
   char host[48] = "?", hex[9];
   unsigned char random[4] = {0};
   gethostname(host, sizeof host - 1);
@@ -88,7 +88,7 @@ trilha_status trilha_consumer_create(trilha_bus *bus, trilha_store *store, trilh
   c->store = store;
   c->deadletter = deadletter;
   c->diagnostics = *diagnostics;
-  name_holder(c->holder, sizeof c->holder);
+  trilha_consumer_name_holder(c->holder, sizeof c->holder);
   status = allocate(c, options, err);
   if (status == TRILHA_OK)
     *ret_consumer = c;

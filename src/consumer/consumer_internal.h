@@ -41,6 +41,9 @@ struct trilha_consumer {
   bool advanced;                 /* the running handler moved the cursor in its own transaction */
 };
 
+/* host:pid:random: one a consumer, so that two of one process are two holders. */
+void trilha_consumer_name_holder(char *out, size_t size);
+
 /* The index of a type among the consumer's. */
 size_t trilha_consumer_type(const trilha_consumer *c, const char *tipo);
 

@@ -22,7 +22,16 @@ static trilha_reprocessor reprocessor(const trilha *handle) {
 trilha_status trilha_subscribe(trilha *handle, const trilha_subscription *subscription, int64_t *ret_id,
                                trilha_error *error) {
   trilha_status status = check(handle, subscription != NULL, "the subscription", error);
-  return status == TRILHA_OK ? trilha_bus_subscribe(handle->bus, subscription, ret_id, error) : status;
+  int64_t id = 0;
+  if (status == TRILHA_OK) status = trilha_bus_subscribe(handle->bus, subscription, &id, error);
+  if (status != TRILHA_OK) return status;
+  status = trilha_service_watch(handle->service, subscription->colonia, error);
+  if (status != TRILHA_OK) {
+    (void)!trilha_bus_unsubscribe(handle->bus, id, NULL);
+    return status;
+  }
+  if (ret_id != NULL) *ret_id = id;
+  return TRILHA_OK;
 }
 
 trilha_status trilha_unsubscribe(trilha *handle, int64_t id, trilha_error *error) {
@@ -37,9 +46,8 @@ trilha_status trilha_redeliver(trilha *handle, trilha_text tipo, trilha_text col
   if (status != TRILHA_OK) return status;
   if (!trilha_text_is(tipo, event->tipo))
     return trilha_error_set(error, TRILHA_USAGE, "TYPE_MISMATCH", "the event is of another type");
-  return trilha_redeliver_event(
-      &(trilha_reprocessor){handle->bus, handle->store, handle->deadletter, &handle->diagnostics}, colonia, event,
-      error);
+  trilha_reprocessor r = reprocessor(handle);
+  return trilha_redeliver_event(&r, colonia, event, error);
 }
 
 /* --- dead letters ------------------------------------------------------------------------------------- */

@@ -5,7 +5,7 @@
 #include <sys/types.h>
 
 #include "bus/deliver.h"
-#include "consumer/consumer.h"
+#include "consumer/service.h"
 #include "trilha/trilha.h"
 
 struct trilha {
@@ -17,6 +17,7 @@ struct trilha {
   trilha_deadletter *deadletter;
   trilha_diagnostics diagnostics;
   trilha_bus *bus;
+  trilha_service *service; /* answers requests for the subscriptions made here */
 };
 
 /* USAGE when the handle is NULL or belongs to the parent process. */

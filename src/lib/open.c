@@ -70,6 +70,10 @@ static trilha_status assemble(const trilha_options *options, trilha *handle, tri
   if (status == TRILHA_OK)
     status =
         trilha_bus_new(handle->log, handle->registry, handle->keyring, handle->deadletter, sink, &handle->bus, err);
+  if (status == TRILHA_OK) {
+    const trilha_reprocessor r = {handle->bus, handle->store, handle->deadletter, &handle->diagnostics};
+    status = trilha_service_new(&r, &handle->service, err);
+  }
   return status;
 }
 
@@ -95,6 +99,7 @@ trilha_status trilha_open(const trilha_options *options, trilha **ret_handle, tr
 
 void trilha_close(trilha *handle) {
   if (handle == NULL) return;
+  trilha_service_free(handle->service);
   trilha_bus_free(handle->bus);
   trilha_deadletter_free(handle->deadletter);
   trilha_eventlog_free(handle->log);

@@ -263,6 +263,26 @@ static void R17_a_process_without_a_listener_changes_no_row_and_says_why(void **
   trilha_close(other);
 }
 
+static void R17_a_request_from_another_process_runs_where_the_colony_subscribes(void **state) {
+  trilha *handle = begin(state);
+  trilha_fixture *f = *state;
+  witness w;
+  witness_init(&w);
+  w.fail_first = 1;
+  subscribe(handle, "teste.a", "D-4", "frágil", see, &w);
+  publish_number(handle, "teste.a", 1);
+  trilha *other = trilha_fixture_open(f, f->keyring);
+  trilha_reprocessed r = {0};
+  trilha_deadline end = trilha_deadline_in_ms(20000); /* the subscription's lease is made on its own thread */
+  do {
+    assert_int_equal(trilha_reprocess(other, TRILHA_TEXT("D-4"), TRILHA_TEXT("tests"), 20000, &r, NULL), TRILHA_OK);
+  } while (r.reason != NULL && strcmp(r.reason, "no live listener") == 0 && !trilha_deadline_passed(end));
+  assert_int_equal(r.reprocessados, 1);
+  assert_int_equal(w.calls, 2);
+  assert_int_equal(count_letters(handle, "resolved"), 1);
+  trilha_close(other);
+}
+
 static trilha_status answer_with_another(void *user, const trilha_event *event, trilha_delivery *delivery) {
   witness *w = user;
   w->calls++;
@@ -523,6 +543,7 @@ int main(void) {
       ON_A_FRESH_STORE(R16_retries_end_in_failed_permanent_until_an_operator_reopens),
       ON_A_FRESH_STORE(R11_two_handlers_of_one_colony_share_a_dead_letter_until_both_succeed),
       ON_A_FRESH_STORE(R17_a_process_without_a_listener_changes_no_row_and_says_why),
+      ON_A_FRESH_STORE(R17_a_request_from_another_process_runs_where_the_colony_subscribes),
       ON_A_FRESH_STORE(E19_G5_a_publish_inside_a_handler_is_stored_at_once_and_delivered_after_it),
       ON_A_FRESH_STORE(G5_a_handler_may_unsubscribe_itself_and_subscribe_others),
       ON_A_FRESH_STORE(G5_a_handler_that_answers_itself_is_stopped_by_a_limit),

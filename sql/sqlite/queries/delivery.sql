@@ -114,6 +114,10 @@ SET holder = excluded.holder, token = excluded.token, boot_id = excluded.boot_id
 -- Needs the write transaction. Index: core_consumer_lease's own. Only under the token; boot_us 0 gives it back.
 UPDATE core_consumer_lease SET boot_id = ?4, boot_us = ?5 WHERE colonia = ?1 AND grupo = ?2 AND token = ?3;
 
+-- name: lease_forget
+-- Needs the write transaction. Index: core_consumer_lease's own. What handles with plain subscriptions left behind.
+DELETE FROM core_consumer_lease WHERE colonia = ?1 AND grupo >= 'live ' AND grupo < 'live!' AND (boot_id <> ?2 OR boot_us <= ?3);
+
 -- name: leases_of_colony
 -- Index: core_consumer_lease's own.
 SELECT grupo, holder, token, boot_id IS ?2 AND boot_us > ?3, types FROM core_consumer_lease WHERE colonia = ?1 ORDER BY grupo;

@@ -198,7 +198,8 @@ trilha_status trilha_sqlite_cursors_advance_in(trilha_store *store, void *connec
   const char *file = sqlite3_db_filename(db, "main");
   if (sqlite3_get_autocommit(db) != 0)
     return trilha_error_set(err, TRILHA_USAGE, "NO_TRANSACTION",
-                            "the connection has no open transaction: open one (an immediate one, so that it cannot fail later) before the effect");
+                            "the connection has no open transaction: open one (an immediate one, so that it cannot "
+                            "fail later) before the effect");
   if (file == NULL || strcmp(file, s->path) != 0)
     return trilha_error_set(err, TRILHA_USAGE, "OTHER_DATABASE",
                             "the connection's main database is not the one that Trilha has open");
@@ -279,7 +280,9 @@ static trilha_status holder_of(listing *l, trilha_consumer_row *row, trilha_erro
     status = trilha_sqlite_step(l->c, s, &any, err);
     if (status != TRILHA_OK || !any) break;
     const char *types = (const char *)sqlite3_column_text(s, 4);
-    if (types == NULL || strstr(types, quoted.data) == NULL) continue;
+    const char *grupo = (const char *)sqlite3_column_text(s, 0);
+    if (types == NULL || grupo == NULL || strstr(types, quoted.data) == NULL) continue;
+    if (strncmp(grupo, "live ", 5) == 0) continue; /* plain subscriptions hold no cursor */
     status = trilha_sqlite_column(s, 0, &l->arena, &row->grupo, err);
     if (status == TRILHA_OK) status = trilha_sqlite_column(s, 1, &l->arena, &row->holder, err);
     row->token = sqlite3_column_int64(s, 2);

@@ -79,6 +79,17 @@ static trilha_status put(trilha_sqlite_connection *c, const trilha_lease *lease,
   return trilha_sqlite_execute(c, s, err);
 }
 
+static trilha_status forget(trilha_sqlite_connection *c, trilha_text colonia, const trilha_sqlite_moment *m,
+                            trilha_error *err) {
+  sqlite3_stmt *s = NULL;
+  trilha_status status = trilha_sqlite_prepare(c, TRILHA_SQLITE_LEASE_FORGET, &s, err);
+  if (status != TRILHA_OK) return status;
+  trilha_sqlite_bind(s, 1, colonia);
+  trilha_sqlite_bind(s, 2, trilha_text_of(m->boot_id));
+  sqlite3_bind_int64(s, 3, m->boot_us);
+  return trilha_sqlite_execute(c, s, err);
+}
+
 static trilha_status acquire(trilha_sqlite_connection *c, trilha_lease *lease, trilha_text types, int64_t lease_ms,
                              char *ret_holder, trilha_error *err) {
   trilha_sqlite_moment m;
@@ -90,7 +101,8 @@ static trilha_status acquire(trilha_sqlite_connection *c, trilha_lease *lease, t
     snprintf(ret_holder, sizeof h.name, "%s", h.name);
     return trilha_error_set(err, TRILHA_CONFLICT, "LEASE_HELD", "%s consumes for this colony now", h.name);
   }
-  status = trilha_sqlite_fence(c, &lease->token, err);
+  status = forget(c, lease->colonia, &m, err);
+  if (status == TRILHA_OK) status = trilha_sqlite_fence(c, &lease->token, err);
   return status == TRILHA_OK ? put(c, lease, types, &m, lease_ms, err) : status;
 }
 

@@ -58,6 +58,7 @@ static const char *const query_texts[TRILHA_SQLITE_QUERIES] = {
     [TRILHA_SQLITE_LEASE_FIND] = trilha_sql_sqlite_lease_find,
     [TRILHA_SQLITE_LEASE_PUT] = trilha_sql_sqlite_lease_put,
     [TRILHA_SQLITE_LEASE_EXTEND] = trilha_sql_sqlite_lease_extend,
+    [TRILHA_SQLITE_LEASE_FORGET] = trilha_sql_sqlite_lease_forget,
     [TRILHA_SQLITE_LEASES_OF_COLONY] = trilha_sql_sqlite_leases_of_colony,
     [TRILHA_SQLITE_COLONY_SCHEMA_FIND] = trilha_sql_sqlite_colony_schema_find,
     [TRILHA_SQLITE_COLONY_SCHEMA_INSERT] = trilha_sql_sqlite_colony_schema_insert,
