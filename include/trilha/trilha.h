@@ -31,11 +31,11 @@ typedef struct trilha_options {
   const char *keyring; /**< where redaction keys live: "file:PATH" (mode 0600), "env:NAME", "credential:NAME" (systemd);
                           NULL: none, and types with a `hash` rule cannot be published */
   bool create;         /**< migrate the store when it is empty (never upgrades an existing one) */
-  unsigned registry_refresh_ms; /**< how stale the view of the registry may be; default 1000 */
-  unsigned lock_timeout_ms;     /**< how long a publish waits for the log's lock; default 30000 */
-  unsigned batch_max;           /**< most events of one group commit; default 1000 */
+  unsigned registry_refresh_ms;      /**< how stale the view of the registry may be; default 1000 */
+  unsigned lock_timeout_ms;          /**< how long a publish waits for the log's lock; default 30000 */
+  unsigned batch_max;                /**< most events of one group commit; default 1000 */
   unsigned dead_letter_attempts_max; /**< deliveries before a dead letter becomes failed_permanent; default 5 */
-  bool unsafe_no_fsync;         /**< acknowledge before data is on disk; for tests and throw-away data only */
+  bool unsafe_no_fsync;              /**< acknowledge before data is on disk; for tests and throw-away data only */
   trilha_diagnostics diagnostics;
 } trilha_options;
 

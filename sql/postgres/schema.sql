@@ -14,7 +14,7 @@ BEGIN
             '(SELECT count(*) FROM (SELECT 1 FROM core.event_log e WHERE e.tipo = o.tipo_evento AND e.sequence_number > o.last_sequence LIMIT 10000) n), '
             '(SELECT e.criado_em::timestamptz FROM core.event_log e WHERE e.tipo = o.tipo_evento AND e.sequence_number > o.last_sequence '
             'ORDER BY e.sequence_number LIMIT 1) '
-            'FROM %I.consumer_offset o LEFT JOIN LATERAL (SELECT x.* FROM core.consumer_lease x WHERE x.colonia = $1 AND o.tipo_evento = ANY (x.types) '
+            'FROM %I.consumer_offset o LEFT JOIN LATERAL (SELECT x.* FROM core.consumer_lease x WHERE x.colonia = $1 AND x.grupo NOT LIKE ''live %'' AND o.tipo_evento = ANY (x.types) '
             'ORDER BY x.expires_at DESC LIMIT 1) l ON true ORDER BY o.tipo_evento COLLATE "C"', c.schema_name) USING c.colonia;
     END LOOP;
 END
@@ -259,6 +259,9 @@ CREATE FUNCTION core.lease_acquire(p_colonia text, p_grupo text, p_holder text, 
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 BEGIN
+    -- What handles with plain subscriptions left behind.
+    DELETE FROM core.consumer_lease l WHERE l.colonia = p_colonia AND l.grupo LIKE 'live %' AND l.expires_at <= clock_timestamp()
+        AND l.grupo <> p_grupo;
     INSERT INTO core.consumer_lease AS l (colonia, grupo, holder, token, expires_at, types)
     VALUES (p_colonia, p_grupo, p_holder, nextval('core.fencing_token'), clock_timestamp() + p_lease_ms * interval '1 millisecond', p_types)
     ON CONFLICT (colonia, grupo) DO UPDATE

@@ -11,7 +11,8 @@
 int64_t trilha_clock_wall_us(void);
 int64_t trilha_clock_monotonic_ns(void);
 void trilha_clock_sleep_ms(int64_t ms);
-/* Microseconds since this machine started, sleep included: the same for all its processes, moved by no step of the wall clock. */
+/* Microseconds since this machine started, sleep included: the same for all its processes, moved by no step of the wall
+ * clock. */
 int64_t trilha_clock_boot_us(void);
 /* Which start of the machine this is: 36 characters and a terminator; "" when the system does not say. */
 void trilha_clock_boot_id(char out[37]);
