@@ -69,6 +69,10 @@ def test_example_consumer():
     check("consumer")
 
 
+def test_example_handler():
+    check("handler")
+
+
 def test_example_embed():
     check("embed")
 
