@@ -53,8 +53,9 @@ typedef struct trilha_subscription {
  * type is accepted with a warning. */
 TRILHA_API trilha_status trilha_subscribe(trilha *handle, const trilha_subscription *subscription, int64_t *ret_id,
                                           trilha_error *error) TRILHA_MUST_USE;
-/** After it returns the handler is not called any more, unless it is called from that handler itself: then after that
- * call. NOT_FOUND for an unknown id. */
+/** After it returns the handler is not called any more, and calls under way have ended. Called from inside a handler it
+ * does not wait for calls that are under way, its own or on other threads: two handlers that unsubscribe each other
+ * would wait for ever. NOT_FOUND for an unknown id. */
 TRILHA_API trilha_status trilha_unsubscribe(trilha *handle, int64_t id, trilha_error *error) TRILHA_MUST_USE;
 /** Delivers one stored event again to this process's listeners of (tipo, colonia), under the same protection as live;
  * payload as given. NOT_FOUND: nobody listens here. */

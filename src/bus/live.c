@@ -258,15 +258,29 @@ static bool take_turn(trilha_live *live, trilha_mailbox *m) {
   return true;
 }
 
+static trilha_status nobody_listens(trilha_error *err) {
+  return trilha_error_set(err, TRILHA_NOT_FOUND, "LISTENER_NOT_FOUND",
+                          "no subscription of this colony to this type exists in this process");
+}
+
+/* A handler that redelivers to itself would end with the stack. */
+static trilha_status check_turn(trilha_bus *bus, trilha_text colonia, const trilha_event *event, unsigned depth,
+                                trilha_error *err) {
+  if (!trilha_bus_listens(bus, trilha_text_of(event->tipo), colonia)) return nobody_listens(err);
+  if (depth <= TRILHA_NESTED_PUBLISH_MAX) return TRILHA_OK;
+  return trilha_error_set(err, TRILHA_LIMIT, "NESTED_TOO_DEEP",
+                          "handlers redelivered inside handlers %d times over: is a handler calling itself?",
+                          TRILHA_NESTED_PUBLISH_MAX);
+}
+
 trilha_status trilha_bus_deliver_now(trilha_bus *bus, trilha_text colonia, const trilha_event *event, int64_t attempt,
                                      trilha_outcome *ret_outcome, trilha_buffer *handler_nome, trilha_error *err) {
   trilha_live *live = bus->live;
-  if (!trilha_bus_listens(bus, trilha_text_of(event->tipo), colonia))
-    return trilha_error_set(err, TRILHA_NOT_FOUND, "LISTENER_NOT_FOUND",
-                            "no subscription of this colony to this type exists in this process");
   static const trilha_attempt nobody = {0};
   trilha_ticket ticket = {0};
   trilha_nesting nesting = trilha_live_nesting(live);
+  trilha_status status = check_turn(bus, colonia, event, nesting.depth, err);
+  if (status != TRILHA_OK) return status;
   struct trilha_delivery turn = {.bus = bus, .attempt = &nobody, .ticket = &ticket, .depth = nesting.depth};
   if (nesting.nested) turn.ticket = nesting.ticket;
   pthread_mutex_lock(&live->mutex);
@@ -278,14 +292,15 @@ trilha_status trilha_bus_deliver_now(trilha_bus *bus, trilha_text colonia, const
     return trilha_error_set(err, TRILHA_CONFLICT, "COLONY_BUSY",
                             "a handler cannot wait for another colony's turn; redeliver after it has returned");
   trilha_delivery_enter(live, &turn);
-  run_handlers(live, colonia, event, attempt, ret_outcome, handler_nome);
+  bool ran = run_handlers(live, colonia, event, attempt, ret_outcome, handler_nome);
   trilha_delivery_leave(live, &turn);
   pthread_mutex_lock(&live->mutex);
   if (mine) m->busy = false;
   pthread_cond_broadcast(&live->changed);
   pthread_mutex_unlock(&live->mutex);
   if (!nesting.nested) trilha_live_drain(live, &ticket);
-  return TRILHA_OK;
+  /* Unsubscribed while the turn was waited for: that nobody failed is no success. */
+  return ran ? TRILHA_OK : nobody_listens(err);
 }
 
 /* --- life -------------------------------------------------------------------------------------------------- */

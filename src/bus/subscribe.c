@@ -125,11 +125,10 @@ void trilha_listener_release(trilha_live *live, trilha_listener *l) {
   }
 }
 
-/* Whether this thread runs one of this listener's calls: it cannot wait for itself. */
-static bool runs_here(const trilha_live *live, const trilha_listener *l) {
+/* Whether this thread runs a handler: it waits for no other, which could be unsubscribing this one. */
+static bool runs_a_handler(const trilha_live *live) {
   for (const struct trilha_delivery *d = live->running; d != NULL; d = d->next)
-    if (pthread_equal(d->thread, pthread_self()) && d->attempt->handler == l->handler && d->attempt->user == l->user)
-      return true;
+    if (pthread_equal(d->thread, pthread_self())) return true;
   return false;
 }
 
@@ -148,7 +147,7 @@ trilha_status trilha_bus_unsubscribe(trilha_bus *bus, int64_t id, trilha_error *
     l->gone = true;
     if (l->running == 0)
       remove_listener(live, l);
-    else if (!runs_here(live, l))
+    else if (!runs_a_handler(live))
       while (find(live, id) != NULL) pthread_cond_wait(&live->changed, &live->mutex);
   }
   pthread_mutex_unlock(&live->mutex);
