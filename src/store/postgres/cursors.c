@@ -144,12 +144,13 @@ trilha_status trilha_pg_events_due(trilha_store *store, trilha_text colonia, con
   trilha_pg_add_text(&p, colonia);
   add_types(&p, cursors, count);
   add_sequences(&p, cursors, count);
-  trilha_pg_add_i64(&p, limit);
+  trilha_pg_add_i64(&p, trilha_pg_ask_rows(trilha_pg_of(store), limit));
   const trilha_pg_step queries[] = {{.sql = trilha_sql_postgres_events_last},
                                     {.sql = trilha_sql_postgres_events_due, .parameters = &p}};
   trilha_status status = trilha_pg_read(trilha_pg_of(store), queries, 2, deadline, results, err);
   if (status != TRILHA_OK) return status;
   int rows = PQntuples(results[1]);
+  trilha_pg_learn_row_size(trilha_pg_of(store), results[1]);
   int64_t last = PQntuples(results[0]) > 0 ? trilha_pg_get_i64(results[0], 0, 0) : 0;
   for (size_t i = 0; i < count; i++) /* one snapshot: only an empty answer says more than the cursor */
     ret_scanned_to[i] = rows == 0 && last > cursors[i].last_sequence ? last : cursors[i].last_sequence;

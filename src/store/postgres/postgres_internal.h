@@ -221,6 +221,9 @@ trilha_status trilha_pg_event_by_id(trilha_store *store, const unsigned char eve
 trilha_status trilha_pg_events_query(trilha_store *store, const trilha_event_filter *filter, int64_t limit,
                                      int64_t offset, trilha_deadline deadline, trilha_event_visit visit, void *user,
                                      int64_t *ret_total, trilha_error *err);
+/* How many rows to ask for at once, learned from what rows weighed: a page's memory is bounded. */
+int64_t trilha_pg_ask_rows(trilha_pg_store *s, int64_t limit);
+void trilha_pg_learn_row_size(trilha_pg_store *s, const PGresult *result);
 trilha_status trilha_pg_events_after(trilha_store *store, int64_t after, const trilha_text *types, size_t type_count,
                                      int64_t limit, trilha_deadline deadline, trilha_event_visit visit, void *user,
                                      int64_t *ret_scanned_to, trilha_error *err);

@@ -133,7 +133,7 @@ trilha_status trilha_pg_events_query(trilha_store *store, const trilha_event_fil
 
 /* --- following ------------------------------------------------------------------------------------------------ */
 
-static int64_t ask_rows(trilha_pg_store *s, int64_t limit) {
+int64_t trilha_pg_ask_rows(trilha_pg_store *s, int64_t limit) {
   pthread_mutex_lock(&s->lock);
   int64_t rows = s->page_rows;
   pthread_mutex_unlock(&s->lock);
@@ -142,7 +142,7 @@ static int64_t ask_rows(trilha_pg_store *s, int64_t limit) {
 
 /* Rows of a payload are bounded at about 2 MiB, a page at 1,000 rows: memory is bounded by asking for fewer of big
  * ones. */
-static void learn_row_size(trilha_pg_store *s, const PGresult *result) {
+void trilha_pg_learn_row_size(trilha_pg_store *s, const PGresult *result) {
   int rows = PQntuples(result);
   if (rows == 0) return;
   int64_t bytes = 0;
@@ -191,11 +191,11 @@ trilha_status trilha_pg_events_after(trilha_store *store, int64_t after, const t
   *ret_scanned_to = after;
   for (int64_t left = limit; left > 0;) {
     TRILHA_PG_RESULT_SCOPED *rows = NULL;
-    int64_t last = 0, asked = ask_rows(s, left);
+    int64_t last = 0, asked = trilha_pg_ask_rows(s, left);
     trilha_status status = read_page(s, *ret_scanned_to, types, type_count, asked, deadline, &rows, &last, err);
     if (status != TRILHA_OK) return status;
     int got = PQntuples(rows);
-    learn_row_size(s, rows);
+    trilha_pg_learn_row_size(s, rows);
     status = visit_rows(rows, visit, user, err);
     if (status != TRILHA_OK) return status;
     if (got > 0) *ret_scanned_to = trilha_pg_get_i64(rows, got - 1, 0);
