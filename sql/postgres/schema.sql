@@ -90,7 +90,7 @@ BEGIN
     RETURN seeded;
 END
 $_$;
-CREATE FUNCTION core.dead_letter_fail(p_event_id uuid, p_sequence bigint, p_colonia text, p_handler text, p_message text, p_stack text, p_max bigint) RETURNS integer
+CREATE FUNCTION core.dead_letter_fail(p_event_id uuid, p_sequence bigint, p_colonia text, p_handler text, p_message text, p_stack text, p_max bigint, p_grupo text, p_token bigint) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
@@ -99,6 +99,10 @@ DECLARE
     retried_now boolean;
     state text := 'pendente';
 BEGIN
+    IF p_token IS NOT NULL THEN
+        PERFORM 1 FROM core.consumer_lease WHERE colonia = p_colonia AND grupo = p_grupo AND token = p_token FOR SHARE;
+        IF NOT FOUND THEN RETURN NULL; END IF;
+    END IF;
     INSERT INTO core.dead_letter_queue (event_id, sequence_number, colonia, handler_nome, mensagem_erro, pilha_erro, ultima_tentativa, criado_em)
     VALUES (p_event_id, p_sequence, p_colonia, p_handler, p_message, p_stack, clock_timestamp(), clock_timestamp())
     ON CONFLICT (event_id, colonia) DO NOTHING;
@@ -156,8 +160,10 @@ CREATE FUNCTION core.dead_letter_settle(p_id bigint, p_token bigint, p_failed bo
 DECLARE
     d core.dead_letter_queue%ROWTYPE;
 BEGIN
-    SELECT q.* INTO d FROM core.dead_letter_queue q JOIN core.dead_letter_lease l ON l.dead_letter_id = q.id
-    WHERE q.id = p_id AND q.status = 'retrying' AND l.token = p_token FOR UPDATE OF q;
+    SELECT q.* INTO d FROM core.dead_letter_queue q WHERE q.id = p_id AND q.status = 'retrying' FOR UPDATE;
+    IF NOT FOUND THEN RETURN false; END IF;
+    -- A statement of its own: joined above, a lease as it stood before the row's lock was waited for would pass.
+    PERFORM 1 FROM core.dead_letter_lease l WHERE l.dead_letter_id = p_id AND l.token = p_token;
     IF NOT FOUND THEN RETURN false; END IF;
     DELETE FROM core.dead_letter_lease WHERE dead_letter_id = p_id;
     IF NOT p_failed THEN
@@ -324,8 +330,9 @@ DECLARE
 BEGIN
     PERFORM 1 FROM core.consumer_lease WHERE colonia = p_colonia AND grupo = p_grupo AND token = p_token FOR SHARE;
     IF NOT FOUND THEN RETURN NULL; END IF;
-    WITH taken AS (UPDATE core.reprocess_request SET status = 'taken', token = p_token
-        WHERE colonia = p_colonia AND status IN ('open', 'taken') RETURNING id)
+    WITH taken AS (UPDATE core.reprocess_request r SET status = 'taken', token = p_token
+        WHERE r.colonia = p_colonia AND (r.status = 'open' OR r.status = 'taken' AND NOT EXISTS (SELECT 1 FROM core.consumer_lease l
+            WHERE l.colonia = r.colonia AND l.token = r.token AND l.token <> p_token AND l.expires_at > clock_timestamp())) RETURNING id)
     SELECT coalesce(max(id), 0) INTO newest FROM taken;
     RETURN newest;
 END
@@ -335,7 +342,8 @@ CREATE FUNCTION core.request_waiting(p_colonia text, p_token bigint) RETURNS big
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
     SELECT max(r.id) FROM core.reprocess_request r
-    WHERE r.colonia = p_colonia AND r.status IN ('open', 'taken') AND (r.status = 'open' OR r.token <> p_token)
+    WHERE r.colonia = p_colonia AND r.status IN ('open', 'taken') AND (r.status = 'open' OR r.token <> p_token AND NOT EXISTS (
+        SELECT 1 FROM core.consumer_lease l WHERE l.colonia = r.colonia AND l.token = r.token AND l.expires_at > clock_timestamp()))
 $$;
 CREATE FUNCTION core.request_withdraw(p_id bigint) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
@@ -571,8 +579,8 @@ GRANT ALL ON FUNCTION core.cursors_read(p_colonia text, p_types text[]) TO trilh
 GRANT ALL ON FUNCTION core.cursors_read(p_colonia text, p_types text[]) TO trilha_writer;
 REVOKE ALL ON FUNCTION core.cursors_seed(p_colonia text, p_grupo text, p_token bigint, p_types text[], p_sequences bigint[], p_entity text, p_entity_id text, p_change text, p_action text, p_user text, p_metadata jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION core.cursors_seed(p_colonia text, p_grupo text, p_token bigint, p_types text[], p_sequences bigint[], p_entity text, p_entity_id text, p_change text, p_action text, p_user text, p_metadata jsonb) TO trilha_writer;
-REVOKE ALL ON FUNCTION core.dead_letter_fail(p_event_id uuid, p_sequence bigint, p_colonia text, p_handler text, p_message text, p_stack text, p_max bigint) FROM PUBLIC;
-GRANT ALL ON FUNCTION core.dead_letter_fail(p_event_id uuid, p_sequence bigint, p_colonia text, p_handler text, p_message text, p_stack text, p_max bigint) TO trilha_writer;
+REVOKE ALL ON FUNCTION core.dead_letter_fail(p_event_id uuid, p_sequence bigint, p_colonia text, p_handler text, p_message text, p_stack text, p_max bigint, p_grupo text, p_token bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION core.dead_letter_fail(p_event_id uuid, p_sequence bigint, p_colonia text, p_handler text, p_message text, p_stack text, p_max bigint, p_grupo text, p_token bigint) TO trilha_writer;
 REVOKE ALL ON FUNCTION core.dead_letter_reopen(p_id bigint, p_entity text, p_entity_id text, p_change text, p_action text, p_user text, p_metadata jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION core.dead_letter_reopen(p_id bigint, p_entity text, p_entity_id text, p_change text, p_action text, p_user text, p_metadata jsonb) TO trilha_writer;
 REVOKE ALL ON FUNCTION core.dead_letter_resolve(p_event_id uuid, p_colonia text) FROM PUBLIC;

@@ -56,6 +56,8 @@ trilha_status trilha_heartbeat_start(trilha_consumer *c, trilha_error *err) {
   int failed = pthread_create(&h->thread, NULL, beat, c);
   h->running = failed == 0;
   if (failed == 0) return TRILHA_OK;
+  pthread_cond_destroy(&h->wake);
+  pthread_mutex_destroy(&h->mutex);
   return trilha_error_set_errno(err, TRILHA_IO, "THREAD_FAILED", failed, "the lease's thread could not be started");
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/uuid.h"
 #include "consumer/consumer_internal.h"
 
@@ -64,14 +65,30 @@ static trilha_status call(const trilha_reprocessor *r, const trilha_reprocess_ho
   return TRILHA_OK;
 }
 
+/* A handler that could not be called is a failed attempt like another: the row is given back, not left to its lease. */
+static bool not_called(trilha_status status, const trilha_error *error, trilha_outcome *outcome) {
+  if (status != TRILHA_NOT_FOUND && status != TRILHA_CONFLICT && status != TRILHA_LIMIT) return false;
+  trilha_outcome_done(outcome);
+  *outcome = (trilha_outcome){0};
+  trilha_buffer_add_string(&outcome->message, error->text);
+  return true;
+}
+
 static trilha_status run_row(const trilha_reprocessor *r, const trilha_reprocess_how *how, const batch *b,
                              const taken *t, trilha_reprocessed *done, trilha_error *err) {
   loaded l = {0};
   trilha_outcome outcome = {0};
   TRILHA_BUFFER_SCOPED handler_nome;
   trilha_buffer_init(&handler_nome, 0);
+  trilha_error own = {0};
   trilha_status status = r->store->op->event_by_id(r->store, t->event_id, soon(), load, &l, err);
-  if (status == TRILHA_OK) status = call(r, how, t, &l.event, &outcome, &handler_nome, err);
+  if (status == TRILHA_OK) {
+    status = call(r, how, t, &l.event, &outcome, &handler_nome, &own);
+    if (not_called(status, &own, &outcome)) status = TRILHA_OK;
+    if (status != TRILHA_OK) trilha_error_copy(err, &own);
+  }
+  if (status == TRILHA_OK && TRILHA_FAULT("consumer.reprocess.before_settle"))
+    status = trilha_error_set(err, TRILHA_UNAVAILABLE, "FAULT", "fault point");
   if (status == TRILHA_OK) {
     trilha_failed_delivery failed = {.event = &l.event,
                                      .colonia = how->colonia,
@@ -155,7 +172,9 @@ trilha_status trilha_reprocess_rows(const trilha_reprocessor *r, const trilha_re
   trilha_status status = TRILHA_OK;
   const int64_t *ids = how->ids;
   size_t count = how->id_count;
-  if (count == 0) {
+  int64_t recovered; /* rows that a crash left `retrying`: there may be no durable consumer that looks after them */
+  status = r->store->delivery->dead_letters_recover(r->store, soon(), &recovered, &own);
+  if (count == 0 && status == TRILHA_OK) {
     status = list_pending(r, how, &pending, &own);
     ids = pending.ids;
     count = pending.count;

@@ -7,6 +7,7 @@
  * dead letter, nor was closed before.
  */
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/uuid.h"
 #include "consumer/consumer_internal.h"
 
@@ -65,8 +66,12 @@ static trilha_status store_moves(trilha_consumer *c, trilha_error *err) {
   size_t n = 0;
   for (size_t i = 0; i < c->options.type_count; i++)
     if (c->moves[i].tipo.data != NULL) moves[n++] = c->moves[i];
+  if (TRILHA_FAULT("consumer.cursor.before_store"))
+    return trilha_error_set(err, TRILHA_UNAVAILABLE, "FAULT", "fault point");
   trilha_status status = c->store->delivery->cursors_advance(
       c->store, &c->lease, moves, n, (const unsigned char(*)[16])c->resolved, c->move_count, soon(), err);
+  if (status == TRILHA_OK && TRILHA_FAULT("consumer.cursor.after_store"))
+    status = trilha_error_set(err, TRILHA_UNAVAILABLE, "FAULT", "fault point");
   if (status != TRILHA_OK) return status;
   for (size_t i = 0; i < c->options.type_count; i++) c->moves[i] = (trilha_cursor){0};
   c->move_count = 0;
@@ -106,6 +111,7 @@ static trilha_status advance(void *user, void *connection, trilha_error *err) {
 static trilha_status record_failure(trilha_consumer *c, const trilha_event *event, const trilha_outcome *outcome,
                                     trilha_error *err) {
   trilha_failed_delivery failed = {.event = event,
+                                   .lease = &c->lease,
                                    .colonia = c->options.colonia,
                                    .handler_nome = c->options.handler_nome,
                                    .message = trilha_buffer_text(&outcome->message),
@@ -233,7 +239,8 @@ static trilha_status serve_requests(trilha_consumer *c, trilha_error *err) {
                               .stop = &c->stopping};
   trilha_reprocessed done = {0};
   status = trilha_reprocess_rows(&r, &how, &done, err);
-  if (status != TRILHA_OK) return status;
+  /* Stopped on the way: whoever holds the lease next does the rest and answers. */
+  if (status != TRILHA_OK || must_end(c)) return status;
   return op->request_settle(c->store, &c->lease, request, done.reprocessados, done.failed, soon(), err);
 }
 
@@ -322,7 +329,8 @@ static trilha_status hold(trilha_consumer *c, page *p, trilha_error *err) {
   trilha_status status = trilha_heartbeat_start(c, &own);
   if (status == TRILHA_OK) status = follow(c, p, &own);
   trilha_error ignored = {0};
-  if (status == TRILHA_OK && !atomic_load(&c->lost)) status = store_moves(c, &ignored);
+  /* Successes before whatever ended the turn are kept: what is not stored is delivered again. */
+  if (!atomic_load(&c->lost) && own.status != TRILHA_CONFLICT) (void)!store_moves(c, &ignored);
   trilha_heartbeat_stop(c);
   if (own.status == TRILHA_CONFLICT) atomic_store(&c->lost, true);
   let_go(c);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/uuid.h"
 
 enum { STORE_TIMEOUT_MS = 30000, LIST_DEFAULT = 100, LIST_MAX = 500 };
@@ -78,6 +79,7 @@ static trilha_status scrub(const trilha_failed_delivery *failed, scrubbed *s, tr
   if (status == TRILHA_OK) status = trilha_buffer_check(&s->handler, err);
   s->failure = (trilha_failure){.sequence_number = event->sequence_number,
                                 .colonia = failed->colonia,
+                                .lease = failed->lease,
                                 .handler_nome = trilha_buffer_text(&s->handler),
                                 .mensagem_erro = trilha_buffer_text(&s->message)};
   if (failed->stack.size != 0) s->failure.pilha_erro = trilha_buffer_text(&s->stack);
@@ -101,9 +103,13 @@ trilha_status trilha_deadletter_record(trilha_deadletter *d, const trilha_failed
   trilha_error own = {0};
   int64_t attempts = 0;
   trilha_status status = scrub(failed, &s, &own);
+  if (status == TRILHA_OK && TRILHA_FAULT("deadletter.record.before_store"))
+    status = trilha_error_set(&own, TRILHA_UNAVAILABLE, "FAULT", "fault point");
   if (status == TRILHA_OK)
     status = d->store->delivery->dead_letter_fail(d->store, &s.failure, d->max_attempts, deadline(), &attempts, &own);
   scrubbed_done(&s);
+  if (status == TRILHA_OK && TRILHA_FAULT("deadletter.record.after_store"))
+    status = trilha_error_set(&own, TRILHA_UNAVAILABLE, "FAULT", "fault point");
   if (status == TRILHA_OK) {
     trilha_deadletter_say_gauge(d);
     return TRILHA_OK;

@@ -44,6 +44,7 @@ typedef struct trilha_failed_delivery {
   const trilha_event *event;
   trilha_text stored_payload; /* the redacted one, absent when the event's own payload is it */
   trilha_text colonia, handler_nome, message, stack;
+  const trilha_lease *lease; /* of the durable consumer that delivered it; NULL: none */
 } trilha_failed_delivery;
 
 /* Scrubs and stores (ruling R16), then says the new gauge. A failure to store is said ("Falha ao registrar na DLQ") and

@@ -29,18 +29,19 @@ typedef struct trilha_dead_letter_filter { /* combined with AND; absent: any */
   int64_t id; /* 0: any */
 } trilha_dead_letter_filter;
 
-/* What failed: scrubbed and cut by the deadletter room before it comes here. */
-typedef struct trilha_failure {
-  unsigned char event_id[16];
-  int64_t sequence_number;
-  trilha_text colonia, handler_nome, mensagem_erro, pilha_erro;
-} trilha_failure;
-
 typedef struct trilha_lease {
   trilha_text colonia, grupo; /* the resource; borrowed */
   trilha_text holder;         /* who: host:pid:random; borrowed */
   int64_t token;              /* fencing token, strictly rising over the whole store; 0: none */
 } trilha_lease;
+
+/* What failed: scrubbed and cut by the deadletter room before it comes here. */
+typedef struct trilha_failure {
+  unsigned char event_id[16];
+  int64_t sequence_number;
+  trilha_text colonia, handler_nome, mensagem_erro, pilha_erro;
+  const trilha_lease *lease; /* under which it was delivered; NULL: under none */
+} trilha_failure;
 
 typedef struct trilha_cursor { /* <colony>.consumer_offset */
   trilha_text tipo;
@@ -66,7 +67,8 @@ typedef struct trilha_delivery_operations {
    * stack, handler and ultima_tentativa renewed, and `pendente` (or retrying with an expired lease) stays or becomes
    * `pendente`, `failed_permanent` with resolvido_em once tentativas has reached max_attempts; `resolved` and
    * `failed_permanent` reopen to `pendente` with resolvido_em cleared, whatever their count. A row that somebody is
-   * retrying under a live lease keeps its status and count. *ret_attempts: tentativas afterwards. */
+   * retrying under a live lease keeps its status and count. *ret_attempts: tentativas afterwards. CONFLICT LEASE_LOST,
+   * and nothing changed, when the failure's lease is somebody else's by now. */
   trilha_status (*dead_letter_fail)(trilha_store *store, const trilha_failure *failure, int64_t max_attempts,
                                     trilha_deadline deadline, int64_t *ret_attempts, trilha_error *err);
   /* Success by any way: sets an open row of (event, colony) to `resolved` with resolvido_em = now; no row or a closed

@@ -31,8 +31,8 @@ enum { SEEN_MAX = 4096 };
 typedef struct witness {
   int64_t seen[SEEN_MAX];
   char types[SEEN_MAX];
-  size_t count;
-  int64_t fail_at; /* the event with this sequence fails while fail_left > 0 */
+  _Atomic size_t count; /* read by tests while a consumer's thread counts */
+  int64_t fail_at;      /* the event with this sequence fails while fail_left > 0 */
   int fail_left;
 } witness;
 
@@ -210,7 +210,7 @@ static void stop(running *r) {
   assert_int_equal(r->status, TRILHA_OK);
 }
 
-static void wait_until_seen(const volatile size_t *count, size_t wanted) {
+static void wait_until_seen(const _Atomic size_t *count, size_t wanted) {
   trilha_deadline end = trilha_deadline_in_ms(30000);
   while (*count < wanted && !trilha_deadline_passed(end)) trilha_clock_sleep_ms(10);
   assert_true(*count >= wanted);

@@ -56,15 +56,20 @@ CREATE INDEX dead_letter_queue_colonia_sequence_idx ON core.dead_letter_queue (c
 
 -- --- dead letters ---------------------------------------------------------------------------------------------------
 
--- Locks the row; a raced first failure waits on the unique index and finds the other's row.
+-- Locks the row; a raced first failure waits on the unique index and finds the other's row. p_token NULL: delivered under no lease. NULL: the
+-- token is not the current one, so another holder decides about this event, and nothing was changed.
 CREATE FUNCTION core.dead_letter_fail(p_event_id uuid, p_sequence bigint, p_colonia text, p_handler text, p_message text, p_stack text,
-    p_max bigint) RETURNS integer
+    p_max bigint, p_grupo text, p_token bigint) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     d core.dead_letter_queue%ROWTYPE;
     retried_now boolean;
     state text := 'pendente';
 BEGIN
+    IF p_token IS NOT NULL THEN
+        PERFORM 1 FROM core.consumer_lease WHERE colonia = p_colonia AND grupo = p_grupo AND token = p_token FOR SHARE;
+        IF NOT FOUND THEN RETURN NULL; END IF;
+    END IF;
     INSERT INTO core.dead_letter_queue (event_id, sequence_number, colonia, handler_nome, mensagem_erro, pilha_erro, ultima_tentativa, criado_em)
     VALUES (p_event_id, p_sequence, p_colonia, p_handler, p_message, p_stack, clock_timestamp(), clock_timestamp())
     ON CONFLICT (event_id, colonia) DO NOTHING;
@@ -132,8 +137,10 @@ CREATE FUNCTION core.dead_letter_settle(p_id bigint, p_token bigint, p_failed bo
 DECLARE
     d core.dead_letter_queue%ROWTYPE;
 BEGIN
-    SELECT q.* INTO d FROM core.dead_letter_queue q JOIN core.dead_letter_lease l ON l.dead_letter_id = q.id
-    WHERE q.id = p_id AND q.status = 'retrying' AND l.token = p_token FOR UPDATE OF q;
+    SELECT q.* INTO d FROM core.dead_letter_queue q WHERE q.id = p_id AND q.status = 'retrying' FOR UPDATE;
+    IF NOT FOUND THEN RETURN false; END IF;
+    -- A statement of its own: joined above, a lease as it stood before the row's lock was waited for would pass.
+    PERFORM 1 FROM core.dead_letter_lease l WHERE l.dead_letter_id = p_id AND l.token = p_token;
     IF NOT FOUND THEN RETURN false; END IF;
     DELETE FROM core.dead_letter_lease WHERE dead_letter_id = p_id;
     IF NOT p_failed THEN
@@ -319,7 +326,8 @@ $$;
 CREATE FUNCTION core.request_waiting(p_colonia text, p_token bigint) RETURNS bigint
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT max(r.id) FROM core.reprocess_request r
-    WHERE r.colonia = p_colonia AND r.status IN ('open', 'taken') AND (r.status = 'open' OR r.token <> p_token)
+    WHERE r.colonia = p_colonia AND r.status IN ('open', 'taken') AND (r.status = 'open' OR r.token <> p_token AND NOT EXISTS (
+        SELECT 1 FROM core.consumer_lease l WHERE l.colonia = r.colonia AND l.token = r.token AND l.expires_at > clock_timestamp()))
 $$;
 
 -- NULL: the token is not the current one.
@@ -330,8 +338,9 @@ DECLARE
 BEGIN
     PERFORM 1 FROM core.consumer_lease WHERE colonia = p_colonia AND grupo = p_grupo AND token = p_token FOR SHARE;
     IF NOT FOUND THEN RETURN NULL; END IF;
-    WITH taken AS (UPDATE core.reprocess_request SET status = 'taken', token = p_token
-        WHERE colonia = p_colonia AND status IN ('open', 'taken') RETURNING id)
+    WITH taken AS (UPDATE core.reprocess_request r SET status = 'taken', token = p_token
+        WHERE r.colonia = p_colonia AND (r.status = 'open' OR r.status = 'taken' AND NOT EXISTS (SELECT 1 FROM core.consumer_lease l
+            WHERE l.colonia = r.colonia AND l.token = r.token AND l.token <> p_token AND l.expires_at > clock_timestamp())) RETURNING id)
     SELECT coalesce(max(id), 0) INTO newest FROM taken;
     RETURN newest;
 END

@@ -1,8 +1,8 @@
 -- Dead letters, leases, cursors and requests: calls of the functions of migration 20261130020000_delivery, which say their locks.
 
 -- name: dead_letter_fail
--- Locks the letter's row. Index: dead_letter_queue_event_id_colonia_key.
-SELECT core.dead_letter_fail($1::uuid, $2::int8, $3::text, $4::text, $5::text, $6::text, $7::int8);
+-- Share-locks the lease's row when delivered under one, locks the letter's row. Index: dead_letter_queue_event_id_colonia_key.
+SELECT core.dead_letter_fail($1::uuid, $2::int8, $3::text, $4::text, $5::text, $6::text, $7::int8, $8::text, $9::int8);
 
 -- name: dead_letter_resolve
 -- Locks the letter's row. Index: dead_letter_queue_event_id_colonia_key.

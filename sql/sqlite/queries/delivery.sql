@@ -147,13 +147,16 @@ SELECT criado_em FROM core_event_log WHERE tipo = ?1 AND sequence_number > ?2 OR
 INSERT INTO core_reprocess_request (colonia, user_name, created_at) VALUES (?1, ?2, ?3);
 
 -- name: request_waiting
--- Index: core_reprocess_request_unfinished_idx. Open ones, and those that an earlier holder took and did not finish.
-SELECT max(id) FROM core_reprocess_request
-WHERE colonia = ?1 AND status IN ('open', 'taken') AND (status = 'open' OR token <> ?2);
+-- Index: core_reprocess_request_unfinished_idx. Open ones, and those that a holder took whose lease has ended (another group's may be live).
+SELECT max(r.id) FROM core_reprocess_request r
+WHERE r.colonia = ?1 AND r.status IN ('open', 'taken') AND (r.status = 'open' OR r.token <> ?2 AND NOT EXISTS (
+    SELECT 1 FROM core_consumer_lease l WHERE l.colonia = r.colonia AND l.token = r.token AND l.boot_id IS ?3 AND l.boot_us > ?4));
 
 -- name: request_take
 -- Needs the write transaction. Index: core_reprocess_request_unfinished_idx.
-UPDATE core_reprocess_request SET status = 'taken', token = ?2 WHERE colonia = ?1 AND status IN ('open', 'taken');
+UPDATE core_reprocess_request AS r SET status = 'taken', token = ?2
+WHERE r.colonia = ?1 AND r.status IN ('open', 'taken') AND (r.status = 'open' OR r.token = ?2 OR NOT EXISTS (
+    SELECT 1 FROM core_consumer_lease l WHERE l.colonia = r.colonia AND l.token = r.token AND l.boot_id IS ?3 AND l.boot_us > ?4));
 
 -- name: request_settle
 -- Needs the write transaction. Index: core_reprocess_request_unfinished_idx.

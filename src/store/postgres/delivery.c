@@ -61,8 +61,14 @@ static trilha_status dead_letter_fail(trilha_store *store, const trilha_failure 
   trilha_pg_add_text(&p, f->mensagem_erro);
   trilha_pg_add_text(&p, f->pilha_erro);
   trilha_pg_add_i64(&p, max_attempts);
+  trilha_pg_add_text(&p, f->lease == NULL ? (trilha_text){0} : f->lease->grupo);
+  if (f->lease == NULL)
+    trilha_pg_add_null(&p, TRILHA_PG_INT8);
+  else
+    trilha_pg_add_i64(&p, f->lease->token);
   trilha_status status =
       trilha_pg_write_one(trilha_pg_of(store), trilha_sql_postgres_dead_letter_fail, &p, deadline, &result, err);
+  if (status == TRILHA_OK && PQgetisnull(result, 0, 0)) status = trilha_pg_lease_lost(err);
   if (status == TRILHA_OK) *ret_attempts = trilha_pg_get_i64(result, 0, 0);
   return status;
 }

@@ -210,23 +210,33 @@ trilha_status trilha_sqlite_request_create(trilha_store *store, trilha_text colo
   return TRILHA_OK;
 }
 
+/* ?1 colony, ?2 token, ?3 and ?4 now; lease and moment are borrowed until the statement is reset. */
+static void bind_lease_at(sqlite3_stmt *s, const trilha_lease *lease, const trilha_sqlite_moment *m) {
+  trilha_sqlite_bind(s, 1, lease->colonia);
+  sqlite3_bind_int64(s, 2, lease->token);
+  trilha_sqlite_bind(s, 3, trilha_text_of(m->boot_id));
+  sqlite3_bind_int64(s, 4, m->boot_us);
+}
+
 static trilha_status waiting(trilha_sqlite_connection *c, const trilha_lease *lease, int64_t *ret_request,
                              bool *ret_any, trilha_error *err) {
   sqlite3_stmt *s = NULL;
+  trilha_sqlite_moment m;
+  trilha_sqlite_moment_now(&m);
   trilha_status status = trilha_sqlite_prepare(c, TRILHA_SQLITE_REQUEST_WAITING, &s, err);
   if (status != TRILHA_OK) return status;
-  trilha_sqlite_bind(s, 1, lease->colonia);
-  sqlite3_bind_int64(s, 2, lease->token);
+  bind_lease_at(s, lease, &m);
   return trilha_sqlite_value(c, s, ret_request, ret_any, err);
 }
 
 static trilha_status take(trilha_sqlite_connection *c, const trilha_lease *lease, trilha_error *err) {
   sqlite3_stmt *s = NULL;
+  trilha_sqlite_moment m;
+  trilha_sqlite_moment_now(&m);
   trilha_status status = trilha_sqlite_lease_check(c, lease, err);
   if (status == TRILHA_OK) status = trilha_sqlite_prepare(c, TRILHA_SQLITE_REQUEST_TAKE, &s, err);
   if (status != TRILHA_OK) return status;
-  trilha_sqlite_bind(s, 1, lease->colonia);
-  sqlite3_bind_int64(s, 2, lease->token);
+  bind_lease_at(s, lease, &m);
   return trilha_sqlite_execute(c, s, err);
 }
 

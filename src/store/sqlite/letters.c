@@ -84,7 +84,8 @@ static trilha_status fail(trilha_sqlite_connection *c, const trilha_failure *f, 
   letter l;
   trilha_uuid_format(f->event_id, event_id);
   trilha_sqlite_moment_now(&m);
-  trilha_status status = find(c, event_id, f->colonia, &m, &l, err);
+  trilha_status status = f->lease == NULL ? TRILHA_OK : trilha_sqlite_lease_check(c, f->lease, err);
+  if (status == TRILHA_OK) status = find(c, event_id, f->colonia, &m, &l, err);
   if (status != TRILHA_OK) return status;
   *ret_attempts = 1;
   if (!l.found) return insert(c, f, event_id, m.now, err);
