@@ -90,6 +90,19 @@ static void put_unit(trilha_cli_output *out, bool first, const trilha_violation 
   trilha_cli_puts(out, "}");
 }
 
+/* The same as a unit of the later drafts' "list" format, for tools that know that one. */
+static void put_detail(trilha_cli_output *out, bool first, const trilha_violation *violation) {
+  trilha_cli_puts(out, first ? "{\"valid\":false" : ",{\"valid\":false");
+  trilha_cli_put_json_member(out, false, "evaluationPath", violation->schema_pointer);
+  trilha_cli_put_json_member(out, false, "schemaLocation", violation->schema_location);
+  trilha_cli_put_json_member(out, false, "instanceLocation", violation->instance_pointer);
+  trilha_cli_puts(out, ",\"errors\":{");
+  trilha_cli_put_json_string(out, violation->keyword);
+  trilha_cli_puts(out, ":");
+  trilha_cli_put_json_string(out, violation->text);
+  trilha_cli_puts(out, "}}");
+}
+
 static void put_line_for_people(trilha_cli *cli, const trilha_violation *violation) {
   trilha_cli_output *out = &cli->out;
   trilha_cli_puts(out, "    ");
@@ -116,6 +129,8 @@ static void tell_violations(validation *v, place at, const trilha_violations *fo
     trilha_cli_putf(out, ",\"keywordLocation\":\"\",\"instanceLocation\":\"\",\"errorCount\":%zu,\"errors\":[",
                     found->total);
     for (size_t i = 0; i < found->count; i++) put_unit(out, i == 0, &found->items[i]);
+    trilha_cli_puts(out, "],\"details\":[");
+    for (size_t i = 0; i < found->count; i++) put_detail(out, i == 0, &found->items[i]);
     trilha_cli_puts(out, "]}\n");
     return;
   }

@@ -62,6 +62,9 @@ def test_json_is_one_line_a_document_in_the_list_output_format():
     assert good == {"valid": True, "instance": "a.json"}
     assert bad["valid"] is False and bad["instance"] == "b.json" and bad["errorCount"] == 1
     (unit,) = bad["errors"]
+    (detail,) = bad["details"]
+    assert detail["evaluationPath"] == unit["keywordLocation"] and detail["instanceLocation"] == unit["instanceLocation"]
+    assert list(detail["errors"]) == [unit["keyword"]] and detail["valid"] is False
     assert unit.pop("error")
     assert unit == {"valid": False, "keywordLocation": "/properties/idade/minimum", "instanceLocation": "/idade", "keyword": "minimum",
                     "absoluteKeywordLocation": "https://example.org/person#/properties/idade/minimum"}
