@@ -14,7 +14,7 @@ BEGIN
             '(SELECT count(*) FROM (SELECT 1 FROM core.event_log e WHERE e.tipo = o.tipo_evento AND e.sequence_number > o.last_sequence LIMIT 10000) n), '
             '(SELECT e.criado_em::timestamptz FROM core.event_log e WHERE e.tipo = o.tipo_evento AND e.sequence_number > o.last_sequence '
             'ORDER BY e.sequence_number LIMIT 1) '
-            'FROM %I.consumer_offset o LEFT JOIN LATERAL (SELECT x.* FROM core.consumer_lease x WHERE x.colonia = $1 AND x.grupo NOT LIKE ''live %'' AND o.tipo_evento = ANY (x.types) '
+            'FROM %I.consumer_offset o LEFT JOIN LATERAL (SELECT x.* FROM core.consumer_lease x WHERE x.colonia = $1 AND left(x.grupo, 5) <> ''live '' AND o.tipo_evento = ANY (x.types) '
             'ORDER BY x.expires_at DESC LIMIT 1) l ON true ORDER BY o.tipo_evento COLLATE "C"', c.schema_name) USING c.colonia;
     END LOOP;
 END
