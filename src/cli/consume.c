@@ -61,6 +61,18 @@ static int run_consumer(trilha_cli *cli, trilha *handle, const trilha_consumer_o
   return status == TRILHA_OK ? TRILHA_EXIT_OK : trilha_cli_fail(cli, &error);
 }
 
+/* A type that is not registered may be registered later; one that is misspelt never gets an event, silently. */
+static void tell_unknown_types(trilha_cli *cli, trilha *handle, const trilha_consumer_options *options) {
+  for (size_t i = 0; i < options->type_count; i++) {
+    trilha_registered_types *found = NULL;
+    if (trilha_registry_list(handle, options->types[i], &found, NULL) != TRILHA_OK) return; /* what follows tells */
+    if (found->count == 0) {
+      trilha_cli_say(cli, SAY_CONSUMED_UNKNOWN, (int)options->types[i].size, options->types[i].data);
+    }
+    trilha_registered_types_free(found);
+  }
+}
+
 static int consume(trilha_cli *cli, trilha_consumer_options *options, trilha_cli_exec *exec) {
   trilha *handle = NULL;
   int status = trilha_cli_open(cli, &handle);
@@ -68,6 +80,7 @@ static int consume(trilha_cli *cli, trilha_consumer_options *options, trilha_cli
   options->handler = trilha_cli_exec_handle;
   options->user = exec;
   options->handler_nome = trilha_text_of(exec->name);
+  if (status == TRILHA_EXIT_OK) tell_unknown_types(cli, handle, options);
   if (status == TRILHA_EXIT_OK) status = run_consumer(cli, handle, options, exec);
   trilha_close(handle);
   return status;

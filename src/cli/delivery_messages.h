@@ -15,7 +15,10 @@
 #define SAY_STATE_CATCHING_UP "catching-up", "alcançando"
 #define SAY_STATE_BEHIND      "behind", "atrasado"
 #define SAY_STATE_STOPPED     "stopped", "parado"
-#define SAY_NO_CONSUMERS      "no consumer has a cursor yet", "nenhum consumidor tem cursor ainda"
+#define SAY_CONSUMED_UNKNOWN                                    \
+  "%.*s is not registered (yet): no event of it can have come", \
+      "%.*s não está registrado (ainda): nenhum evento dele pode ter chegado"
+#define SAY_NO_CONSUMERS "no consumer has a cursor yet", "nenhum consumidor tem cursor ainda"
 
 #define SAY_NO_LETTERS       "no dead letters", "nenhuma entrada na DLQ"
 #define SAY_LETTERS_MORE     "more follow: --after %lld", "há mais: --after %lld"

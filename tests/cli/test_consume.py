@@ -298,6 +298,13 @@ def test_program_that_vanishes_ends_the_consumer_instead_of_failing_the_whole_lo
         assert outcome.status == 1 and "cannot run ./once" in outcome.err and len(letters(store)) == 1
 
 
+def test_type_that_is_not_registered_is_told_and_waited_for():
+    with Store() as store:
+        outcome = store.run("consume", "--colony", "D-4", "--type", "pedido.criad", "--type", TYPE, "--once", "--exec", "true")
+        assert outcome.status == 0 and "pedido.criad is not registered (yet)" in outcome.err, outcome
+        assert f"{TYPE} is not" not in outcome.err, outcome
+
+
 def test_names_of_colonies_that_cannot_be_schemas_are_refused():
     with Store() as store:
         for colony in ("core", "public", "pg_x", "-"):
