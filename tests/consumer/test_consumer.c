@@ -385,6 +385,29 @@ static int role_publisher(const char *url, const char *keyring) {
   return 0;
 }
 
+static trilha_status die(void *user, const trilha_event *event, trilha_delivery *delivery) {
+  (void)user;
+  (void)event;
+  (void)delivery;
+  _exit(7);
+}
+
+/* Dies after the event is stored and before anybody else was told. */
+static int role_dying(const char *url, const char *keyring) {
+  trilha *handle = NULL;
+  trilha_options options = {.store_url = url, .keyring = keyring};
+  if (trilha_open(&options, &handle, NULL) != TRILHA_OK) return 3;
+  trilha_subscription s = {.tipo = both[0], .colonia = TRILHA_TEXT("D-9"), .handler = die};
+  trilha_publication p = {.tipo = both[0],
+                          .origem = TRILHA_TEXT("D-1a"),
+                          .payload = TRILHA_TEXT("{\"n\":1}"),
+                          .event_id = TRILHA_TEXT("0a000000-0000-0000-0000-00000000000f")};
+  trilha_publish_result r;
+  if (trilha_subscribe(handle, &s, NULL, NULL) != TRILHA_OK) return 4;
+  (void)!trilha_publish(handle, &p, &r, NULL);
+  return 5; /* not reached */
+}
+
 static pid_t spawn_role(const char *role, const char *a, const char *b) {
   pid_t pid = 0;
   char *argv[] = {(char *)(uintptr_t) "/proc/self/exe",
@@ -395,6 +418,28 @@ static pid_t spawn_role(const char *role, const char *a, const char *b) {
                   NULL};
   assert_int_equal(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, argv, environ), 0);
   return pid;
+}
+
+static void G2_an_event_whose_publisher_died_before_delivering_reaches_the_consumer(void **state) {
+  trilha *handle = begin(state);
+  trilha_fixture *f = *state;
+  witness w = {0};
+  running r = start(handle, see, &w);
+  assert_int_equal(pthread_create(&r.thread, NULL, run_consumer, &r), 0);
+  int status = 0;
+  waitpid(spawn_role("dying", f->url, f->keyring), &status, 0);
+  assert_int_equal(WEXITSTATUS(status), 7);
+  trilha_publication again = {.tipo = both[0],
+                              .origem = TRILHA_TEXT("D-1a"),
+                              .payload = TRILHA_TEXT("{\"n\":1}"),
+                              .event_id = TRILHA_TEXT("0a000000-0000-0000-0000-00000000000f")};
+  trilha_publish_result result;
+  assert_int_equal(trilha_publish(handle, &again, &result, NULL), TRILHA_OK);
+  assert_true(result.duplicate);
+  trilha_publish_result_done(&result);
+  wait_until_seen(&w.count, 1);
+  stop(&r);
+  assert_int_equal(w.count, 1);
 }
 
 static void make_effect_table(trilha_fixture *f) {
@@ -469,7 +514,9 @@ static void R18_a_holder_stopped_past_its_lease_changes_nothing_when_it_goes_on(
 
 int main(int argc, char **argv) {
   if (argc > 4 && strcmp(argv[1], "--role") == 0)
-    return strcmp(argv[2], "consumer") == 0 ? role_consumer(argv[3], argv[4]) : role_publisher(argv[3], argv[4]);
+    return strcmp(argv[2], "consumer") == 0 ? role_consumer(argv[3], argv[4])
+           : strcmp(argv[2], "dying") == 0  ? role_dying(argv[3], argv[4])
+                                            : role_publisher(argv[3], argv[4]);
   if (trilha_fixture_skips()) return 0;
   const struct CMUnitTest tests[] = {
       ON_A_FRESH_STORE(R9_a_missing_cursor_is_seeded_with_the_largest_sequence_and_never_overwritten),
@@ -481,6 +528,7 @@ int main(int argc, char **argv) {
       ON_A_FRESH_STORE(a_running_consumer_follows_the_log_and_stops_cleanly),
       ON_A_FRESH_STORE(B13_R17_a_reprocess_asked_elsewhere_runs_here_and_never_moves_the_cursor),
       ON_A_FRESH_STORE(R18_a_second_consumer_stands_by_and_takes_over),
+      ON_A_FRESH_STORE(G2_an_event_whose_publisher_died_before_delivering_reaches_the_consumer),
       ON_A_FRESH_STORE(bad_options_are_refused_with_what_is_wrong),
       ON_A_FRESH_STORE(an_effect_in_the_cursor_s_transaction_happens_once_however_often_the_consumer_is_killed),
       ON_A_FRESH_STORE(R18_a_holder_stopped_past_its_lease_changes_nothing_when_it_goes_on),
