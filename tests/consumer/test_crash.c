@@ -123,7 +123,10 @@ static trilha_status succeed(void *user, const trilha_event *event, trilha_deliv
 static int role_reprocess(const char *url) {
   trilha *handle = open_role(url);
   trilha_reprocessed done;
-  return trilha_reprocess_with(handle, TRILHA_TEXT("D-4"), NULL, 0, succeed, NULL, &done, NULL) == TRILHA_OK ? 0 : 4;
+  return trilha_reprocess_with(handle, TRILHA_TEXT("D-4"), NULL, 0, (trilha_text){0}, succeed, NULL, &done, NULL) ==
+                 TRILHA_OK
+             ? 0
+             : 4;
 }
 
 /* Runs a role to its end with a fault armed; its wait status. */
@@ -209,11 +212,15 @@ static void R16_a_reprocess_killed_before_it_settles_leaves_a_row_that_the_next_
   assert_true(WIFSIGNALED(status));
   assert_int_equal(letters(handle, "retrying"), 1);
   trilha_reprocessed done = {0};
-  assert_int_equal(trilha_reprocess_with(handle, TRILHA_TEXT("D-4"), NULL, 0, succeed, NULL, &done, NULL), TRILHA_OK);
+  assert_int_equal(
+      trilha_reprocess_with(handle, TRILHA_TEXT("D-4"), NULL, 0, (trilha_text){0}, succeed, NULL, &done, NULL),
+      TRILHA_OK);
   assert_int_equal(done.reprocessados, 0); /* its lease holds */
   change(f, "UPDATE core.dead_letter_lease SET expires_at = clock_timestamp()",
          "UPDATE core_dead_letter_lease SET boot_us = 0");
-  assert_int_equal(trilha_reprocess_with(handle, TRILHA_TEXT("D-4"), NULL, 0, succeed, NULL, &done, NULL), TRILHA_OK);
+  assert_int_equal(
+      trilha_reprocess_with(handle, TRILHA_TEXT("D-4"), NULL, 0, (trilha_text){0}, succeed, NULL, &done, NULL),
+      TRILHA_OK);
   assert_int_equal(done.reprocessados, 1);
   assert_int_equal(letters(handle, "resolved"), 1);
   assert_int_equal(cursor(f), EVENTS); /* field report B13 */
