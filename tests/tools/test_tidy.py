@@ -1,6 +1,7 @@
 # tools: each rule of tools/tidy catches what it is for, and says nothing of a tree that keeps the rules.
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -194,6 +195,8 @@ def test_tap_names_the_rule_that_is_broken_and_only_that():
 
 
 def test_files_that_version_control_ignores_are_not_checked():
+    if not shutil.which("git"):
+        tap.skip("git is not installed")
     with tree({".gitignore": "/build*/\n/notes/\n", "notes/a.md": "TO" "DO\n", "build-x/a.md": "TO" "DO\n"}) as folder:
         environment = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null"}
         subprocess.run(["git", "init", "-q", folder], check=True, env=environment)
