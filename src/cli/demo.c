@@ -19,20 +19,10 @@
 
 enum { FURTHER_EVENTS = 300, FURTHER_EVENTS_MAX = 100000, SEED = 1, TRIED_REQUESTS = 30, TRIED_SEED = 20260615 };
 
-typedef struct demo {
-  trilha_cli *cli;
-  const char *folder;
-  int steps;
-  const char *name;    /* of the step under way */
-  trilha_buffer facts; /* its members for --json */
-  bool failed;         /* something was not as promised */
-  trilha *handle;
-  trilha_demo_data data;
-} demo;
-
 /* --- telling -------------------------------------------------------------------------------------------- */
 
-static void begin(demo *d, const char *name, trilha_cli_words title, trilha_cli_words explains, const char *command) {
+void trilha_demo_begin(trilha_demo *d, const char *name, trilha_cli_words title, trilha_cli_words explains,
+                       const char *command) {
   trilha_cli *cli = d->cli;
   d->steps++;
   d->name = name;
@@ -50,11 +40,11 @@ static void begin(demo *d, const char *name, trilha_cli_words title, trilha_cli_
   trilha_cli_flush(&cli->out);
 }
 
-static void fact(demo *d, const char *name, int64_t number) {
+void trilha_demo_fact(trilha_demo *d, const char *name, int64_t number) {
   trilha_buffer_add_format(&d->facts, ",\"%s\":%lld", name, (long long)number);
 }
 
-static void end(demo *d) {
+void trilha_demo_end(trilha_demo *d) {
   trilha_cli_output *out = &d->cli->out;
   if (d->cli->json) {
     trilha_cli_putf(out, "{\"step\":%d,\"name\":\"%s\"", d->steps, d->name);
@@ -65,7 +55,7 @@ static void end(demo *d) {
 }
 
 /* What the demo shows is also what it checks. */
-static void expect(demo *d, bool holds) {
+void trilha_demo_expect(trilha_demo *d, bool holds) {
   if (holds || d->failed) return;
   d->failed = true;
   trilha_cli_say(d->cli, DEMO_FAILED);
@@ -73,10 +63,10 @@ static void expect(demo *d, bool holds) {
 
 /* --- the steps ------------------------------------------------------------------------------------------ */
 
-static trilha_status make_keyring(demo *d, trilha_error *error) {
+static trilha_status make_keyring(trilha_demo *d, trilha_error *error) {
   trilha_status status = TRILHA_OK;
-  begin(d, "keyring", (trilha_cli_words){DEMO_KEYRING_TITLE}, (trilha_cli_words){DEMO_KEYRING},
-        "trilha keyring add trilha.keyring --kid demo");
+  trilha_demo_begin(d, "keyring", (trilha_cli_words){DEMO_KEYRING_TITLE}, (trilha_cli_words){DEMO_KEYRING},
+                    "trilha keyring add trilha.keyring --kid demo");
   if (access("trilha.keyring", F_OK) != 0) {
     status = trilha_keyring_add(TRILHA_TEXT("trilha.keyring"), TRILHA_TEXT("demo"), error);
   }
@@ -85,22 +75,22 @@ static trilha_status make_keyring(demo *d, trilha_error *error) {
     trilha_cli_tell(d->cli, SAY_KEY_ADDED, "demo", "trilha.keyring");
     trilha_cli_puts(&d->cli->out, "\n");
   }
-  end(d);
+  trilha_demo_end(d);
   return status;
 }
 
 static void on_migration(void *user, const char *name, const char *what) {
-  demo *d = user;
+  trilha_demo *d = user;
   if (!d->cli->json)
     trilha_cli_putf(&d->cli->out, "   %s: %s\n", name, trilha_cli_choose(d->cli, trilha_cli_migration_words(what)));
 }
 
-static trilha_status make_store(demo *d, trilha_error *error) {
-  begin(d, "init", (trilha_cli_words){DEMO_INIT_TITLE}, (trilha_cli_words){DEMO_INIT}, "trilha init");
+static trilha_status make_store(trilha_demo *d, trilha_error *error) {
+  trilha_demo_begin(d, "init", (trilha_cli_words){DEMO_INIT_TITLE}, (trilha_cli_words){DEMO_INIT}, "trilha init");
   trilha_options options = trilha_cli_options(d->cli);
   trilha_status status = trilha_migrate(&options, false, on_migration, d, error);
   if (status == TRILHA_OK) status = trilha_open(&options, &d->handle, error);
-  end(d);
+  trilha_demo_end(d);
   return status;
 }
 
@@ -124,10 +114,10 @@ static trilha_status make_folder(const char *path, trilha_error *error) {
   return trilha_error_set_errno(error, TRILHA_IO, "FILE_WRITE", errno, "cannot make the folder %s", path);
 }
 
-static trilha_status register_types(demo *d, trilha_error *error) {
+static trilha_status register_types(trilha_demo *d, trilha_error *error) {
   trilha_cli_type_files files = {0};
-  begin(d, "register", (trilha_cli_words){DEMO_TYPES_TITLE}, (trilha_cli_words){DEMO_TYPES},
-        "trilha registry apply types/");
+  trilha_demo_begin(d, "register", (trilha_cli_words){DEMO_TYPES_TITLE}, (trilha_cli_words){DEMO_TYPES},
+                    "trilha registry apply types/");
   trilha_status status = make_folder("types", error);
   for (size_t i = 0; i < TRILHA_DEMO_TYPE_FILE_COUNT && status == TRILHA_OK; i++) {
     const trilha_embedded_file *file = &trilha_demo_type_files[i];
@@ -143,14 +133,14 @@ static trilha_status register_types(demo *d, trilha_error *error) {
   for (size_t i = 0; status == TRILHA_OK && !d->cli->json && i < files.count; i++) {
     trilha_cli_putf(&d->cli->out, "   %s@%s\n", files.versions[i].tipo.data, files.versions[i].versao.data);
   }
-  fact(d, "types", (int64_t)files.count);
+  trilha_demo_fact(d, "types", (int64_t)files.count);
   trilha_cli_type_files_done(&files);
-  end(d);
+  trilha_demo_end(d);
   return status;
 }
 
 /* Publishes one and tells what became of it. */
-static trilha_status publish(demo *d, const trilha_publication *publication, trilha_publish_result *ret_result,
+static trilha_status publish(trilha_demo *d, const trilha_publication *publication, trilha_publish_result *ret_result,
                              trilha_error *error) {
   trilha_status status = trilha_publish(d->handle, publication, ret_result, error);
   if (d->cli->json) return status;
@@ -159,25 +149,25 @@ static trilha_status publish(demo *d, const trilha_publication *publication, tri
   return status;
 }
 
-static trilha_status publish_seeds(demo *d, trilha_error *error) {
+static trilha_status publish_seeds(trilha_demo *d, trilha_error *error) {
   trilha_status status = TRILHA_OK;
-  begin(d, "seeds", (trilha_cli_words){DEMO_SEEDS_TITLE}, (trilha_cli_words){DEMO_SEEDS},
-        "trilha publish --type demanda.recebida --origin D-1a payloads/recebida.json");
+  trilha_demo_begin(d, "seeds", (trilha_cli_words){DEMO_SEEDS_TITLE}, (trilha_cli_words){DEMO_SEEDS},
+                    "trilha publish --type demanda.recebida --origin D-1a payloads/recebida.json");
   for (size_t i = 0; i < TRILHA_DEMO_SEEDS && status == TRILHA_OK; i++) {
     trilha_publish_result result = {0};
     status = publish(d, &trilha_demo_seeds[i], &result, error);
     trilha_publish_result_done(&result);
   }
-  fact(d, "events", TRILHA_DEMO_SEEDS);
-  end(d);
+  trilha_demo_fact(d, "events", TRILHA_DEMO_SEEDS);
+  trilha_demo_end(d);
   return status;
 }
 
-static trilha_status publish_further(demo *d, trilha_error *error) {
+static trilha_status publish_further(trilha_demo *d, trilha_error *error) {
   trilha_publish_result *results = calloc(d->data.count + 1, sizeof *results);
   if (results == NULL) return trilha_error_no_memory(error);
-  begin(d, "stream", (trilha_cli_words){DEMO_MANY_TITLE}, (trilha_cli_words){DEMO_MANY},
-        "trilha publish --ndjson stream.ndjson");
+  trilha_demo_begin(d, "stream", (trilha_cli_words){DEMO_MANY_TITLE}, (trilha_cli_words){DEMO_MANY},
+                    "trilha publish --ndjson stream.ndjson");
   int64_t started = trilha_clock_monotonic_ns();
   trilha_status status = trilha_publish_many(d->handle, d->data.publications, d->data.count, results, error);
   int64_t ms = (trilha_clock_monotonic_ns() - started) / 1000000 + 1;
@@ -188,9 +178,9 @@ static trilha_status publish_further(demo *d, trilha_error *error) {
     trilha_cli_tell(d->cli, DEMO_MANY_DONE, d->data.count, (long long)ms,
                     (long long)((int64_t)d->data.count * 1000 / ms));
   }
-  fact(d, "events", (int64_t)d->data.count);
-  fact(d, "milliseconds", ms);
-  end(d);
+  trilha_demo_fact(d, "events", (int64_t)d->data.count);
+  trilha_demo_fact(d, "milliseconds", ms);
+  trilha_demo_end(d);
   return status;
 }
 
@@ -208,63 +198,65 @@ static const trilha_text other_payload = TRILHA_CLI_LITERAL(
     "\"nivel_precedencia\": 5, \"score_horizontal\": 1, \"confianca_categorizacao\": 0.5, "
     "\"metodo\": \"hibrido\"}");
 
-static trilha_status refuse_one(demo *d, trilha_error *error) {
+static trilha_status refuse_one(trilha_demo *d, trilha_error *error) {
   trilha_publish_result result = {0};
   trilha_error refusal = {0};
-  begin(d, "refused", (trilha_cli_words){DEMO_REFUSED_TITLE}, (trilha_cli_words){DEMO_REFUSED},
-        "trilha publish --type demanda.recebida --origin D-1a payloads/wrong.json");
+  trilha_demo_begin(d, "refused", (trilha_cli_words){DEMO_REFUSED_TITLE}, (trilha_cli_words){DEMO_REFUSED},
+                    "trilha publish --type demanda.recebida --origin D-1a payloads/wrong.json");
   trilha_status status = publish(d, &wrong, &result, &refusal);
   if (status == TRILHA_INVALID && !d->cli->json) trilha_cli_show_refusal(d->cli, &d->cli->out, &refusal, &result);
-  fact(d, "errors", (int64_t)result.payload_error_count);
-  expect(d, status != TRILHA_OK && (status != TRILHA_INVALID || result.payload_error_count == 3));
+  trilha_demo_fact(d, "errors", (int64_t)result.payload_error_count);
+  trilha_demo_expect(d, status != TRILHA_OK && (status != TRILHA_INVALID || result.payload_error_count == 3));
   trilha_publish_result_done(&result);
-  end(d);
+  trilha_demo_end(d);
   return status == TRILHA_OK || status == TRILHA_INVALID ? TRILHA_OK : trilha_error_copy(error, &refusal);
 }
 
-static trilha_status repeat(demo *d, const trilha_publication *publication, trilha_content content,
+static trilha_status repeat(trilha_demo *d, const trilha_publication *publication, trilha_content content,
                             trilha_error *error) {
   trilha_publish_result result = {0};
   trilha_status status = publish(d, publication, &result, error);
-  if (status == TRILHA_OK) expect(d, result.duplicate && result.content == content);
-  fact(d, "duplicate", result.duplicate);
+  if (status == TRILHA_OK) trilha_demo_expect(d, result.duplicate && result.content == content);
+  trilha_demo_fact(d, "duplicate", result.duplicate);
   trilha_publish_result_done(&result);
-  end(d);
+  trilha_demo_end(d);
   return status;
 }
 
-static trilha_status repeat_both(demo *d, trilha_error *error) {
+static trilha_status repeat_both(trilha_demo *d, trilha_error *error) {
   trilha_publication other = trilha_demo_seeds[2];
   other.payload = other_payload;
-  begin(d, "repeated", (trilha_cli_words){DEMO_SAME_TITLE}, (trilha_cli_words){DEMO_SAME},
-        "trilha publish --type demanda.categorizada --origin D-3 --event-id c3d4e5f6-a7b8-9012-cdef-123456789012 "
-        "payloads/categorizada.json");
+  trilha_demo_begin(
+      d, "repeated", (trilha_cli_words){DEMO_SAME_TITLE}, (trilha_cli_words){DEMO_SAME},
+      "trilha publish --type demanda.categorizada --origin D-3 --event-id c3d4e5f6-a7b8-9012-cdef-123456789012 "
+      "payloads/categorizada.json");
   trilha_status status = repeat(d, &trilha_demo_seeds[2], TRILHA_CONTENT_SAME, error);
   if (status != TRILHA_OK) return status;
-  begin(d, "repeated_other", (trilha_cli_words){DEMO_OTHER_TITLE}, (trilha_cli_words){DEMO_OTHER},
-        "trilha publish --type demanda.categorizada --origin D-3 --event-id c3d4e5f6-a7b8-9012-cdef-123456789012 "
-        "payloads/other.json");
+  trilha_demo_begin(
+      d, "repeated_other", (trilha_cli_words){DEMO_OTHER_TITLE}, (trilha_cli_words){DEMO_OTHER},
+      "trilha publish --type demanda.categorizada --origin D-3 --event-id c3d4e5f6-a7b8-9012-cdef-123456789012 "
+      "payloads/other.json");
   return repeat(d, &other, TRILHA_CONTENT_DIFFERENT, error);
 }
 
-static trilha_status show_trace(demo *d, trilha_error *error) {
+static trilha_status show_trace(trilha_demo *d, trilha_error *error) {
   trilha_events_page *page = NULL;
-  begin(d, "trace", (trilha_cli_words){DEMO_TRACE_TITLE}, (trilha_cli_words){DEMO_TRACE},
-        "trilha events trace a1b2c3d4-e5f6-7890-abcd-ef1234567890");
+  trilha_demo_begin(d, "trace", (trilha_cli_words){DEMO_TRACE_TITLE}, (trilha_cli_words){DEMO_TRACE},
+                    "trilha events trace a1b2c3d4-e5f6-7890-abcd-ef1234567890");
   trilha_status status = trilha_events_trace(d->handle, trilha_demo_seeds[0].correlacao_id, &page, error);
   if (status != TRILHA_OK) return status;
-  expect(d, page->count == TRILHA_DEMO_SEEDS);
+  trilha_demo_expect(d, page->count == TRILHA_DEMO_SEEDS);
   if (!d->cli->json) (void)trilha_cli_show_page(d->cli, page);
-  fact(d, "events", (int64_t)page->count);
+  trilha_demo_fact(d, "events", (int64_t)page->count);
   trilha_events_page_free(page);
-  end(d);
+  trilha_demo_end(d);
   return TRILHA_OK;
 }
 
-static trilha_status show_stored(demo *d, trilha_error *error) {
+static trilha_status show_stored(trilha_demo *d, trilha_error *error) {
   trilha_event *event = NULL;
-  begin(d, "stored", (trilha_cli_words){DEMO_STORED_TITLE}, (trilha_cli_words){DEMO_STORED},
-        "trilha events show a1b2c3d4-e5f6-7890-abcd-ef1234567890");
+  trilha_demo_begin(d, "stored", (trilha_cli_words){DEMO_STORED_TITLE}, (trilha_cli_words){DEMO_STORED},
+                    "trilha events show a1b2c3d4-e5f6-7890-abcd-ef1234567890");
   trilha_status status = trilha_event_get(d->handle, trilha_demo_seeds[0].event_id, &event, error);
   if (status != TRILHA_OK) return status;
   trilha_cli_output *out = &d->cli->out;
@@ -279,7 +271,7 @@ static trilha_status show_stored(demo *d, trilha_error *error) {
     trilha_buffer_append(&d->facts, event->payload, event->payload_size);
   }
   trilha_event_free(event);
-  end(d);
+  trilha_demo_end(d);
   return TRILHA_OK;
 }
 
@@ -298,26 +290,26 @@ static trilha_status on_replayed(void *user, const trilha_event *event, trilha_e
   return TRILHA_OK;
 }
 
-static trilha_status replay_some(demo *d, trilha_error *error) {
+static trilha_status replay_some(trilha_demo *d, trilha_error *error) {
   replayed r = {.rising = true};
   trilha_stream_options options = {.after = TRILHA_DEMO_SEEDS};
-  begin(d, "replay", (trilha_cli_words){DEMO_REPLAY_TITLE}, (trilha_cli_words){DEMO_REPLAY},
-        "trilha events replay --after 3");
+  trilha_demo_begin(d, "replay", (trilha_cli_words){DEMO_REPLAY_TITLE}, (trilha_cli_words){DEMO_REPLAY},
+                    "trilha events replay --after 3");
   trilha_status status = trilha_replay_stream(d->handle, &options, on_replayed, &r, NULL, error);
   if (status != TRILHA_OK) return status;
-  expect(d, r.rising && r.count == (int64_t)d->data.count);
+  trilha_demo_expect(d, r.rising && r.count == (int64_t)d->data.count);
   if (!d->cli->json) {
     trilha_cli_puts(&d->cli->out, "   ");
     trilha_cli_tell(d->cli, DEMO_REPLAY_DONE, (long long)r.count, (long long)r.first, (long long)r.last,
                     trilha_cli_choose(d->cli, r.rising ? (trilha_cli_words){DEMO_YES} : (trilha_cli_words){DEMO_NO}));
   }
-  fact(d, "events", r.count);
-  fact(d, "last_sequence", r.last);
-  end(d);
+  trilha_demo_fact(d, "events", r.count);
+  trilha_demo_fact(d, "last_sequence", r.last);
+  trilha_demo_end(d);
   return TRILHA_OK;
 }
 
-static trilha_status scan_ids(demo *d, size_t *ret_found, trilha_error *error) {
+static trilha_status scan_ids(trilha_demo *d, size_t *ret_found, trilha_error *error) {
   uint64_t bytes = 0;
   trilha_text *ids = calloc(d->data.count + 1, sizeof *ids);
   if (ids == NULL) return trilha_error_no_memory(error);
@@ -327,22 +319,22 @@ static trilha_status scan_ids(demo *d, size_t *ret_found, trilha_error *error) {
   return status;
 }
 
-static trilha_status search_file(demo *d, trilha_error *error) {
+static trilha_status search_file(trilha_demo *d, trilha_error *error) {
   static const trilha_text of_seeds[] = {TRILHA_CLI_LITERAL("Rua das Flores"), TRILHA_CLI_LITERAL("-23.5505"),
                                          TRILHA_CLI_LITERAL("-46.6333"), TRILHA_CLI_LITERAL("Falta d'água"),
                                          TRILHA_CLI_LITERAL("Falta de água")};
   enum { OF_SEEDS = sizeof of_seeds / sizeof of_seeds[0] };
   size_t found = 0, found_of_seeds = 0, ids = 0;
   uint64_t bytes = 0;
-  begin(d, "search", (trilha_cli_words){DEMO_SCAN_TITLE}, (trilha_cli_words){DEMO_SCAN},
-        "grep -a -c 'Rua das Flores' trilha.db*");
+  trilha_demo_begin(d, "search", (trilha_cli_words){DEMO_SCAN_TITLE}, (trilha_cli_words){DEMO_SCAN},
+                    "grep -a -c 'Rua das Flores' trilha.db*");
   trilha_status status = trilha_demo_scan("trilha.db", d->data.markers, d->data.marker_count, &found, &bytes, error);
   if (status == TRILHA_OK) status = trilha_demo_scan("trilha.db", of_seeds, OF_SEEDS, &found_of_seeds, &bytes, error);
   if (status == TRILHA_OK) status = scan_ids(d, &ids, error);
   if (status != TRILHA_OK) return status;
   size_t searched = d->data.marker_count + OF_SEEDS;
   found += found_of_seeds;
-  expect(d, found == 0 && ids == d->data.count);
+  trilha_demo_expect(d, found == 0 && ids == d->data.count);
   if (!d->cli->json) {
     trilha_cli_puts(&d->cli->out, "   ");
     trilha_cli_tell(d->cli, DEMO_SCAN_PERSONAL, found, searched);
@@ -351,20 +343,21 @@ static trilha_status search_file(demo *d, trilha_error *error) {
     trilha_cli_puts(&d->cli->out, "   ");
     trilha_cli_tell(d->cli, DEMO_SCAN_BYTES, (unsigned long long)bytes);
   }
-  fact(d, "personal_texts", (int64_t)searched);
-  fact(d, "personal_texts_found", (int64_t)found);
-  fact(d, "event_ids", (int64_t)d->data.count);
-  fact(d, "event_ids_found", (int64_t)ids);
-  end(d);
+  trilha_demo_fact(d, "personal_texts", (int64_t)searched);
+  trilha_demo_fact(d, "personal_texts_found", (int64_t)found);
+  trilha_demo_fact(d, "event_ids", (int64_t)d->data.count);
+  trilha_demo_fact(d, "event_ids_found", (int64_t)ids);
+  trilha_demo_end(d);
   return TRILHA_OK;
 }
 
 /* --- the whole ------------------------------------------------------------------------------------------- */
 
-static trilha_status run_steps(demo *d, trilha_error *error) {
-  static trilha_status (*const steps[])(demo * d, trilha_error * error) = {
-      make_keyring, make_store, register_types, publish_seeds, publish_further, refuse_one,
-      repeat_both,  show_trace, show_stored,    replay_some,   search_file};
+static trilha_status run_steps(trilha_demo *d, trilha_error *error) {
+  static trilha_status (*const steps[])(trilha_demo * d, trilha_error * error) = {
+      make_keyring,        make_store,         register_types,     publish_seeds, publish_further,
+      refuse_one,          repeat_both,        show_trace,         show_stored,   replay_some,
+      trilha_demo_deliver, trilha_demo_repair, trilha_demo_resume, search_file};
   trilha_status status = TRILHA_OK;
   for (size_t i = 0; i < sizeof steps / sizeof steps[0] && status == TRILHA_OK && d->cli->out.os_errno == 0; i++) {
     status = steps[i](d, error);
@@ -398,7 +391,7 @@ static trilha_status write_requests(const char *path, const trilha_demo_data *da
 
 /* What the commands shown can be tried with: the payloads, the stream just published and requests that are not
  * published yet. */
-static trilha_status write_files(demo *d, trilha_error *error) {
+static trilha_status write_files(trilha_demo *d, trilha_error *error) {
   trilha_demo_data more;
   trilha_status status = write_payloads(error);
   if (status == TRILHA_OK) status = write_requests("stream.ndjson", &d->data, error);
@@ -410,7 +403,7 @@ static trilha_status write_files(demo *d, trilha_error *error) {
   return status;
 }
 
-static void suggest(demo *d, const char *command, trilha_cli_words says) {
+static void suggest(trilha_demo *d, const char *command, trilha_cli_words says) {
   trilha_cli_putf(&d->cli->out, "   $ %-58s # %s\n", command, trilha_cli_choose(d->cli, says));
 }
 
@@ -427,7 +420,7 @@ static bool is_on_path(const char *program) {
 }
 
 /* How to come to the folder and, when the program was not found by the shell itself, how it will be. */
-static void suggest_start(demo *d) {
+static void suggest_start(trilha_demo *d) {
   trilha_cli_output *out = &d->cli->out;
   char program[PATH_MAX];
   ssize_t size = readlink("/proc/self/exe", program, sizeof program - 1);
@@ -445,7 +438,7 @@ static void suggest_start(demo *d) {
   trilha_cli_puts(out, "\n");
 }
 
-static void say_farewell(demo *d) {
+static void say_farewell(trilha_demo *d) {
   trilha_cli *cli = d->cli;
   if (cli->json) {
     trilha_cli_puts(&cli->out, "{");
@@ -499,7 +492,7 @@ int trilha_cli_run_demo(trilha_cli *cli, const trilha_cli_args *args) {
     trilha_cli_say(cli, DEMO_FOLDER_FAILED, ".", strerror(errno));
     return TRILHA_EXIT_FAILED;
   }
-  demo d = {.cli = cli, .folder = folder};
+  trilha_demo d = {.cli = cli, .folder = folder};
   trilha_buffer_init(&d.facts, 0);
   cli->store_url = "sqlite:trilha.db";
   cli->keyring = "file:trilha.keyring";

@@ -26,6 +26,31 @@ void trilha_demo_data_done(trilha_demo_data *data);
 /* Appends the publication as one line of --ndjson. */
 void trilha_demo_request_line(trilha_buffer *out, const trilha_publication *publication);
 
+/* --- the demo under way (demo.c) ------------------------------------------------------------------------------ */
+
+typedef struct trilha_demo {
+  trilha_cli *cli;
+  const char *folder;
+  int steps;
+  const char *name;    /* of the step under way */
+  trilha_buffer facts; /* its members for --json */
+  bool failed;         /* something was not as promised */
+  trilha *handle;
+  trilha_demo_data data;
+} trilha_demo;
+
+void trilha_demo_begin(trilha_demo *d, const char *name, trilha_cli_words title, trilha_cli_words explains,
+                       const char *command);
+void trilha_demo_fact(trilha_demo *d, const char *name, int64_t number);
+void trilha_demo_end(trilha_demo *d);
+/* What the demo shows is also what it checks. */
+void trilha_demo_expect(trilha_demo *d, bool holds);
+
+/* demo_delivery.c: a handler that fails beside one that does not; its repair; a consumer that is killed. */
+trilha_status trilha_demo_deliver(trilha_demo *d, trilha_error *error);
+trilha_status trilha_demo_repair(trilha_demo *d, trilha_error *error);
+trilha_status trilha_demo_resume(trilha_demo *d, trilha_error *error);
+
 /* --- searching the database's files (demo_scan.c) ---------------------------------------------------------- */
 
 /* How many of the texts, each of at least 8 bytes, occur somewhere in the bytes of `path`, its -wal and its -shm. */

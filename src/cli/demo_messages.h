@@ -79,8 +79,31 @@
 #define DEMO_REPLAY_DONE                                            \
   "%lld events, sequence %lld to %lld, rising without a gap: %s\n", \
       "%lld eventos, sequência %lld a %lld, crescente e sem lacuna: %s\n"
-#define DEMO_YES        "yes", "sim"
-#define DEMO_NO         "NO", "NÃO"
+#define DEMO_YES           "yes", "sim"
+#define DEMO_NO            "NO", "NÃO"
+#define DEMO_DELIVER_TITLE "Two colonies consume, one of them badly", "Duas colônias consomem, uma delas mal"
+#define DEMO_DELIVER                                                                                                     \
+  "Each durable consumer follows the log from a cursor of its own. The handler of D-6 fails on one event: that "         \
+  "becomes "                                                                                                             \
+  "a dead letter, the rest goes on, and D-4 notices nothing.",                                                           \
+      "Cada consumidor durável segue o registro a partir do próprio cursor. O manipulador de D-6 falha em um evento: " \
+      "ele vira uma entrada da DLQ, o resto segue, e D-4 nada percebe."
+#define DEMO_DELIVER_DONE "%s: %lld handled, %lld failed\n", "%s: %lld tratados, %lld com falha\n"
+#define DEMO_REPAIR_TITLE "The repair", "O conserto"
+#define DEMO_REPAIR                                                                                                      \
+  "The handler is repaired and what failed is tried again. The cursor is not touched, and the dead letter stays as a "   \
+  "record that it happened.",                                                                                            \
+      "O manipulador é consertado e o que falhou é tentado de novo. O cursor não é tocado, e a entrada da DLQ fica " \
+      "como registro do que aconteceu."
+#define DEMO_RESUME_TITLE "A consumer that is killed", "Um consumidor que é morto"
+#define DEMO_RESUME                                                                                                     \
+  "A shell loop is the handler of D-8. Its consumer is killed in the middle and started again: it goes on where the "   \
+  "cursor stands, and at most the event in flight comes twice.",                                                        \
+      "Um laço de shell é o manipulador de D-8. Seu consumidor é morto no meio e iniciado de novo: ele continua de " \
+      "onde está o cursor, e no máximo o evento em curso vem duas vezes."
+#define DEMO_RESUME_DONE                                          \
+  "killed after %lld events; %lld of %lld arrived, %lld twice\n", \
+      "morto após %lld eventos; chegaram %lld de %lld, %lld duas vezes\n"
 #define DEMO_SCAN_TITLE "What is in the file, and what is not", "O que está no arquivo, e o que não está"
 #define DEMO_SCAN                                                                                                       \
   "Every name, telephone number, e-mail, CPF, address and text that was published above is now looked for in the "      \

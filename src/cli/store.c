@@ -15,7 +15,8 @@ static void add_styled(trilha_buffer *line, const trilha_cli *cli, const char *c
 
 /* What a verb tells by itself, as the result of what it was asked to do. */
 static bool is_told_by_verb(const trilha_cli *cli, const char *name) {
-  return strcmp(name, "event.refused") == 0 || (cli->results_told && strcmp(name, "event.duplicate") == 0);
+  return strcmp(name, "event.refused") == 0 ||
+         (cli->results_told && (strcmp(name, "event.duplicate") == 0 || strcmp(name, "event.handler_failed") == 0));
 }
 
 /* Warnings and errors always, the rest with --verbose. The error that a verb returns is said by the verb. May be called

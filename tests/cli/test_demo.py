@@ -19,7 +19,8 @@ def test_demo_keeps_every_promise_and_says_so_in_json():
     with Folder() as folder:
         steps = parsed(run_demo(folder, "--json", "--events", "90").out)
         assert [step["name"] for step in steps[:-1]] == ["keyring", "init", "register", "seeds", "stream", "refused", "repeated",
-                                                         "repeated_other", "trace", "stored", "replay", "search"]
+                                                         "repeated_other", "trace", "stored", "replay", "delivery", "repair", "resume",
+                                                         "search"]
         assert steps[-1] == {"folder": str(folder.path / "tour"), "as_promised": True}
         search = steps[-2]
         assert search["personal_texts_found"] == 0 and search["personal_texts"] > 200
