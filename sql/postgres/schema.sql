@@ -190,7 +190,7 @@ CREATE FUNCTION core.dead_letters_recover() RETURNS bigint
     back AS (UPDATE core.dead_letter_queue d SET status = 'pendente' FROM abandoned a WHERE d.id = a.id RETURNING 1)
     SELECT count(*) FROM back
 $$;
-CREATE FUNCTION core.dead_letters_take(p_colonia text, p_types text[], p_ids bigint[], p_limit bigint, p_holder text, p_lease_ms bigint) RETURNS TABLE(id bigint, token bigint)
+CREATE FUNCTION core.dead_letters_take(p_colonia text, p_types text[], p_ids bigint[], p_limit bigint, p_holder text, p_lease_ms bigint) RETURNS TABLE(id bigint, token bigint, tentativas integer, ultima_tentativa timestamp with time zone, status character varying)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
@@ -211,7 +211,8 @@ BEGIN
     INSERT INTO core.dead_letter_lease (dead_letter_id, holder, token, expires_at)
     SELECT c, p_holder, fresh, clock_timestamp() + p_lease_ms * interval '1 millisecond' FROM unnest(chosen) c
     ON CONFLICT (dead_letter_id) DO UPDATE SET holder = excluded.holder, token = excluded.token, expires_at = excluded.expires_at;
-    RETURN QUERY SELECT d.id, fresh FROM core.dead_letter_queue d WHERE d.id = ANY (chosen) ORDER BY d.sequence_number;
+    -- What changed goes out from here: the statement that calls this has the rows of its own snapshot, as they were before.
+    RETURN QUERY SELECT d.id, fresh, d.tentativas, d.ultima_tentativa, d.status FROM core.dead_letter_queue d WHERE d.id = ANY (chosen) ORDER BY d.sequence_number;
 END
 $$;
 CREATE PROCEDURE core.event_append(IN event_ids uuid[], IN tipos text[], IN versoes_schema text[], IN timestamps timestamp with time zone[], IN origens text[], IN correlacao_ids uuid[], IN payloads jsonb[], IN tenant_ids text[], IN company_ids text[], IN aggregate_types text[], IN aggregate_keys text[], IN aggregate_sequences bigint[], IN causation_ids uuid[], IN traceparents text[], IN tracestates text[], IN digests text[], IN lock_timeout_ms bigint, IN durable boolean, OUT stored_ids uuid[], OUT stored_sequences bigint[], OUT stored_criado_em timestamp with time zone, OUT registry_revision bigint)

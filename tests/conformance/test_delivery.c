@@ -29,7 +29,7 @@ typedef struct witness {
   int calls;
   int fail_first; /* so many calls fail */
   const char *fail_text;
-  int64_t last;
+  int64_t last, attempt;
   bool ordered, complete;
   char payload[256];
   char correlation[40];
@@ -50,6 +50,7 @@ static trilha_status see(void *user, const trilha_event *event, trilha_delivery 
   w->calls++;
   w->ordered &= event->sequence_number > w->last;
   w->last = event->sequence_number;
+  w->attempt = trilha_delivery_attempt(delivery);
   w->complete = event->payload_estado == TRILHA_PAYLOAD_COMPLETO;
   snprintf(w->payload, sizeof w->payload, "%s", event->payload);
   const char *correlation = trilha_delivery_correlacao_id(delivery);
@@ -184,6 +185,7 @@ static void T18_a_reprocess_after_repair_resolves_the_dead_letter(void **state) 
   assert_int_equal(trilha_reprocess(handle, TRILHA_TEXT("D-4"), TRILHA_TEXT("tests"), 0, &r, NULL), TRILHA_OK);
   assert_int_equal(r.reprocessados, 1);
   assert_null(r.reason);
+  assert_int_equal(w.attempt, 3); /* what the row counts, on both stores */
   assert_false(w.complete); /* redelivery carries the redacted payload */
   assert_null(strstr(w.payload, "Flores"));
   trilha_dead_letters *found = letters(handle, "resolved");

@@ -107,7 +107,7 @@ $$;
 
 -- Conditional: SKIP LOCKED and the status in the condition, so that two runs never take one row. Returns ids, in order, and their token.
 CREATE FUNCTION core.dead_letters_take(p_colonia text, p_types text[], p_ids bigint[], p_limit bigint, p_holder text, p_lease_ms bigint)
-    RETURNS TABLE (id bigint, token bigint)
+    RETURNS TABLE (id bigint, token bigint, tentativas integer, ultima_tentativa timestamptz, status varchar)
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     fresh bigint;
@@ -126,7 +126,8 @@ BEGIN
     INSERT INTO core.dead_letter_lease (dead_letter_id, holder, token, expires_at)
     SELECT c, p_holder, fresh, clock_timestamp() + p_lease_ms * interval '1 millisecond' FROM unnest(chosen) c
     ON CONFLICT (dead_letter_id) DO UPDATE SET holder = excluded.holder, token = excluded.token, expires_at = excluded.expires_at;
-    RETURN QUERY SELECT d.id, fresh FROM core.dead_letter_queue d WHERE d.id = ANY (chosen) ORDER BY d.sequence_number;
+    -- What changed goes out from here: the statement that calls this has the rows of its own snapshot, as they were before.
+    RETURN QUERY SELECT d.id, fresh, d.tentativas, d.ultima_tentativa, d.status FROM core.dead_letter_queue d WHERE d.id = ANY (chosen) ORDER BY d.sequence_number;
 END
 $$;
 

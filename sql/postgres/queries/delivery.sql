@@ -10,8 +10,8 @@ SELECT core.dead_letter_resolve($1::uuid, $2::text);
 
 -- name: dead_letters_take
 -- Locks the rows it takes, skips locked ones. Index: dead_letter_queue_colonia_sequence_idx. In the order of their sequence.
-SELECT d.id, d.event_id, d.sequence_number, e.tipo, d.colonia, d.handler_nome, d.mensagem_erro, d.pilha_erro, d.tentativas,
-    d.ultima_tentativa, d.status, d.criado_em, d.resolvido_em, t.token
+SELECT d.id, d.event_id, d.sequence_number, e.tipo, d.colonia, d.handler_nome, d.mensagem_erro, d.pilha_erro, t.tentativas,
+    t.ultima_tentativa, t.status, d.criado_em, d.resolvido_em, t.token
 FROM core.dead_letters_take($1::text, $2::text[], $3::int8[], $4::int8, $5::text, $6::int8) t
 JOIN core.dead_letter_queue d ON d.id = t.id JOIN core.event_log e ON e.event_id = d.event_id
 ORDER BY d.sequence_number;
