@@ -90,9 +90,11 @@
 #define REMEDY_CORRUPT                                                                                           \
   "copy the file away with its -wal, see what 'PRAGMA integrity_check' of sqlite3 says, and restore the backup", \
       "guarde uma cópia do arquivo e do -wal, veja o que diz 'PRAGMA integrity_check' no sqlite3 e restaure o backup"
-#define REMEDY_COMPARE                                                                                       \
-  "use the Trilha that made this store or another store; 'trilha init --print-sql' prints what is expected", \
-      "use a Trilha que criou esse armazenamento ou outro armazenamento; 'trilha init --print-sql' mostra o esperado"
+#define REMEDY_COMPARE                                                                                               \
+  "use the Trilha that made this store, or choose another with --store; 'trilha init --print-sql' prints what is "   \
+  "expected",                                                                                                        \
+      "use a Trilha que criou esse armazenamento, ou escolha outro com --store; 'trilha init --print-sql' mostra o " \
+      "esperado"
 #define REMEDY_LOCAL_DISK   "put the store on a local disk", "ponha o armazenamento num disco local"
 #define REMEDY_KEYRING_MODE "chmod 600 the keyring file", "proteja o arquivo de chaves com chmod 600"
 
