@@ -139,8 +139,9 @@ static trilha_status take_json(trilha_cli_type_files *files, const char *path, t
     fault.column = place.column;
   }
   if (fault.line > 0) {
-    return trilha_error_set(error, status, own.code, "%s, line %u, column %u: %s", path, fault.line, fault.column,
-                            fault.text);
+    bool placed = fault.pointer[0] != '\0';
+    return trilha_error_set(error, status, own.code, "%s, line %u, column %u%s%s%s: %s", path, fault.line, fault.column,
+                            placed ? ", at \"" : "", fault.pointer, placed ? "\"" : "", fault.text);
   }
   return trilha_error_set(error, status, own.code, "%s: %s", path, own.text);
 }

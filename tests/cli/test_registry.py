@@ -97,6 +97,14 @@ def test_one_bad_version_registers_none_of_them():
         assert "a.b" not in store.run("registry", "list").out
 
 
+def test_what_no_store_could_keep_is_told_with_line_column_and_pointer():
+    with Store() as store:
+        store.write("nul.json", '{"tipo":"a.b","versao":"1.0.0",\n "schema":{"x-redacao":"manter","const":"\\u0000"}}')
+        outcome = store.run("registry", "apply", "nul.json")
+        assert outcome.status == 3 and 'nul.json, line 2, column ' in outcome.err, outcome
+        assert ', at "/schema/const": ' in outcome.err and "[JSON_NUL]" in outcome.err, outcome
+
+
 def test_list_of_versions_in_one_file_is_taken_whole():
     with Store() as store:
         store.write("list.json", json.dumps([changed(versao="1.1.0"), changed(versao="1.2.0")]))
