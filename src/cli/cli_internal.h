@@ -235,6 +235,9 @@ void trilha_cli_put_reason(const trilha_cli *cli, trilha_cli_output *to, trilha_
 
 /* --- common steps ---------------------------------------------------------------------------------------- */
 
+/* Copies the words that hold a store's URL and blanks in the originals what may be a password: those are what the
+ * process list shows. The copies live as long as the process (arguments.c). */
+void trilha_cli_hide_secrets(int argc, char **argv);
 /* The options as the command line asks (store.c); diagnostics go to standard error. */
 trilha_options trilha_cli_options(trilha_cli *cli);
 /* Opens the store; on failure says why and gives the exit status. */

@@ -1,11 +1,13 @@
 # cli: help, suggestions, completion, and what a wrong command line is answered with.
 import json
+import pathlib
 import re
+import socket
 import subprocess
 import sys
 
 import program
-from program import run, tap
+from program import Folder, run, tap
 
 
 def test_help_names_every_command_and_ends_with_0():
@@ -155,6 +157,23 @@ def test_help_fits_a_narrow_terminal():
         shown = folder.run_in_terminal("completion", "--help", columns=60, NO_COLOR="1").out
         prose = [line for line in shown.splitlines() if not line.lstrip().startswith("trilha ")]
         assert max(len(line) for line in prose) <= 60, shown
+
+
+def test_B34_the_process_list_shows_no_password():
+    with Folder() as folder, socket.create_server(("127.0.0.1", 0)) as silent:
+        place = f"127.0.0.1:{silent.getsockname()[1]}/x"
+        for words in (["--store", f"postgresql://u:S3CR%40T:MARK@{place}?password=SECOND"], [f"--store=postgres://u:MARK@{place}"]):
+            running = folder.start("events", "list", *words)
+            try:
+                silent.settimeout(30)
+                connection, _ = silent.accept()  # the whole URL reached the driver
+                shown = pathlib.Path(f"/proc/{running.pid}/cmdline").read_bytes().decode()
+                connection.close()
+            finally:
+                running.kill()
+                running.communicate()
+            assert "MARK" not in shown and "S3CR" not in shown and "SECOND" not in shown, shown
+            assert "events" in shown and place in shown, shown
 
 
 if __name__ == "__main__":
