@@ -52,6 +52,7 @@ static int set_attributes(posix_spawnattr_t *attributes) {
   sigemptyset(&none);
   sigemptyset(&usual);
   sigaddset(&usual, SIGPIPE);
+  sigaddset(&usual, SIGXFSZ);
   sigaddset(&usual, SIGINT);
   sigaddset(&usual, SIGTERM);
   int failed = posix_spawnattr_setsigmask(attributes, &none);

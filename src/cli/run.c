@@ -69,6 +69,7 @@ int trilha_cli_main(int argc, char **argv) {
   fill_standard_streams();
   signal(SIGPIPE, SIG_IGN); /* a reader that went away is seen by write() */
   trilha_cli_hide_secrets(argc, argv);
+  signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write(), not a silent end */
   trilha_cli_init(&cli);
   if (trilha_cli_parse(&cli, argc, argv, &args, &status)) status = cli.verb->run(&cli, &args);
   trilha_cli_args_done(&args);

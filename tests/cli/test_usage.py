@@ -2,6 +2,7 @@
 import json
 import pathlib
 import re
+import resource
 import socket
 import subprocess
 import sys
@@ -21,6 +22,17 @@ def test_no_command_at_all_shows_the_overview_on_standard_error_and_ends_with_2(
     bare = run()
     assert bare.status == 2 and bare.out == ""
     assert bare.err.startswith("usage: trilha COMMAND")
+
+
+def test_a_limit_on_the_size_of_files_is_an_error_and_no_silent_death():
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (64 * 1024, 64 * 1024))
+    with program.Folder() as folder:
+        done = subprocess.run([program.PROGRAM, "init", "--dev", "--store", f"sqlite:{folder.path}/log.db"], cwd=folder.path,
+                              env=program.environment(), capture_output=True, timeout=program.TIMEOUT_S, check=False,
+                              preexec_fn=limit)
+    assert done.returncode > 0, done.returncode  # a signal is negative
+    assert done.stderr.startswith(b"trilha: "), done.stderr
 
 
 def test_help_verb_and_help_option_say_the_same():
