@@ -180,6 +180,12 @@ def given_up_fails_again(scene):
     scene.deliver("bad", anew=True)
 
 
+def given_up_succeeds(scene):
+    scene.give_up()
+    scene.retry("bad")
+    scene.deliver("good", anew=True)
+
+
 def operator_retries(scene):
     scene.give_up()
     scene.retry("bad")
@@ -199,6 +205,7 @@ DRIVERS = {
     ("retrying", "the process dies and the lease passes"): process_dies,
     ("resolved", "a delivery fails again"): resolved_fails_again,
     ("failed_permanent", "a delivery fails again"): given_up_fails_again,
+    ("failed_permanent", "a delivery succeeds"): given_up_succeeds,
     ("failed_permanent", "an operator says trilha dlq retry"): operator_retries,
 }
 

@@ -186,7 +186,7 @@ static void T18_a_reprocess_after_repair_resolves_the_dead_letter(void **state) 
   assert_int_equal(r.reprocessados, 1);
   assert_null(r.reason);
   assert_int_equal(w.attempt, 3); /* what the row counts, on both stores */
-  assert_false(w.complete); /* redelivery carries the redacted payload */
+  assert_false(w.complete);       /* redelivery carries the redacted payload */
   assert_null(strstr(w.payload, "Flores"));
   trilha_dead_letters *found = letters(handle, "resolved");
   assert_int_equal(found->count, 1);

@@ -420,6 +420,33 @@ static pid_t spawn_role(const char *role, const char *a, const char *b) {
   return pid;
 }
 
+static void two_groups_of_a_colony_never_share_a_type_at_once(void **state) {
+  trilha *handle = begin(state);
+  witness one = {0}, two = {0};
+  running first = start(handle, see, &one), second = {0};
+  trilha_consumer_options options = {.colonia = TRILHA_TEXT("D-4"),
+                                     .grupo = TRILHA_TEXT("outro"),
+                                     .types = both,
+                                     .type_count = 1,
+                                     .handler = see,
+                                     .user = &two,
+                                     .lease_ms = 2000};
+  assert_int_equal(trilha_consumer_new(handle, &options, &second.consumer, NULL), TRILHA_OK);
+  assert_int_equal(pthread_create(&first.thread, NULL, run_consumer, &first), 0);
+  publish_number(handle, "teste.a", 1);
+  wait_until_seen(&one.count, 1);
+  assert_int_equal(pthread_create(&second.thread, NULL, run_consumer, &second), 0);
+  publish_number(handle, "teste.a", 2);
+  wait_until_seen(&one.count, 2);
+  trilha_clock_sleep_ms(300);
+  assert_int_equal(two.count, 0);
+  stop(&first);
+  publish_number(handle, "teste.a", 3);
+  wait_until_seen(&two.count, 1);
+  stop(&second);
+  assert_int_equal(two.seen[0], 3);
+}
+
 static void G2_an_event_whose_publisher_died_before_delivering_reaches_the_consumer(void **state) {
   trilha *handle = begin(state);
   trilha_fixture *f = *state;
@@ -528,6 +555,7 @@ int main(int argc, char **argv) {
       ON_A_FRESH_STORE(a_running_consumer_follows_the_log_and_stops_cleanly),
       ON_A_FRESH_STORE(B13_R17_a_reprocess_asked_elsewhere_runs_here_and_never_moves_the_cursor),
       ON_A_FRESH_STORE(R18_a_second_consumer_stands_by_and_takes_over),
+      ON_A_FRESH_STORE(two_groups_of_a_colony_never_share_a_type_at_once),
       ON_A_FRESH_STORE(G2_an_event_whose_publisher_died_before_delivering_reaches_the_consumer),
       ON_A_FRESH_STORE(bad_options_are_refused_with_what_is_wrong),
       ON_A_FRESH_STORE(an_effect_in_the_cursor_s_transaction_happens_once_however_often_the_consumer_is_killed),

@@ -72,7 +72,8 @@ static size_t letters(trilha *handle, const char *status) {
   return count;
 }
 
-static void run(trilha *handle, trilha_consumer_options options) {
+__attribute__((unused)) static void run(trilha *handle,
+                                        trilha_consumer_options options) { /* used where fault points are compiled */
   trilha_consumer *consumer = NULL;
   trilha_error err = {0};
   options.colonia = TRILHA_TEXT("D-4");

@@ -98,7 +98,7 @@ DECLARE
     closed bigint;
 BEGIN
     UPDATE core.dead_letter_queue SET status = 'resolved', resolvido_em = clock_timestamp()
-    WHERE event_id = p_event_id AND colonia = p_colonia AND status IN ('pendente', 'retrying') RETURNING id INTO closed;
+    WHERE event_id = p_event_id AND colonia = p_colonia AND status IN ('pendente', 'retrying', 'failed_permanent') RETURNING id INTO closed;
     IF closed IS NULL THEN RETURN false; END IF;
     DELETE FROM core.dead_letter_lease WHERE dead_letter_id = closed;
     RETURN true;
@@ -193,6 +193,13 @@ BEGIN
     -- What handles with plain subscriptions left behind.
     DELETE FROM core.consumer_lease l WHERE l.colonia = p_colonia AND l.grupo LIKE 'live %' AND l.expires_at <= clock_timestamp()
         AND l.grupo <> p_grupo;
+    -- Two groups of one colony that share a type would share its cursor and lose events: the lock decides who is first.
+    IF p_grupo NOT LIKE 'live %' THEN
+        LOCK TABLE core.consumer_lease IN SHARE ROW EXCLUSIVE MODE;
+        SELECT l.holder INTO held_by FROM core.consumer_lease l WHERE l.colonia = p_colonia AND l.grupo <> p_grupo
+            AND l.grupo NOT LIKE 'live %' AND l.expires_at > clock_timestamp() AND l.types && p_types LIMIT 1;
+        IF FOUND THEN RETURN; END IF;
+    END IF;
     INSERT INTO core.consumer_lease AS l (colonia, grupo, holder, token, expires_at, types)
     VALUES (p_colonia, p_grupo, p_holder, nextval('core.fencing_token'), clock_timestamp() + p_lease_ms * interval '1 millisecond', p_types)
     ON CONFLICT (colonia, grupo) DO UPDATE
@@ -286,7 +293,7 @@ BEGIN
         'FROM unnest($1, $2) t(tipo, last_sequence) WHERE o.tipo_evento = t.tipo AND o.last_sequence < t.last_sequence',
         (SELECT s.schema_name FROM core.colony_schema s WHERE s.colonia = p_colonia)) USING p_types, p_sequences;
     WITH resolved AS (UPDATE core.dead_letter_queue d SET status = 'resolved', resolvido_em = clock_timestamp()
-        WHERE d.event_id = ANY (p_resolved) AND d.colonia = p_colonia AND d.status IN ('pendente', 'retrying') RETURNING d.id)
+        WHERE d.event_id = ANY (p_resolved) AND d.colonia = p_colonia AND d.status IN ('pendente', 'retrying', 'failed_permanent') RETURNING d.id)
     SELECT array_agg(r.id) INTO closed FROM resolved r;
     IF closed IS NOT NULL THEN DELETE FROM core.dead_letter_lease l WHERE l.dead_letter_id = ANY (closed); END IF;
     RETURN true;

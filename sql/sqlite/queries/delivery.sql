@@ -25,7 +25,7 @@ WHERE id = ?1;
 -- name: dead_letter_resolve
 -- Needs the write transaction. Index: core_dead_letter_queue_event_id_colonia_key.
 UPDATE core_dead_letter_queue SET status = 'resolved', resolvido_em = ?3
-WHERE event_id = ?1 AND colonia = ?2 AND status IN ('pendente', 'retrying');
+WHERE event_id = ?1 AND colonia = ?2 AND status IN ('pendente', 'retrying', 'failed_permanent');
 
 -- name: dead_letter_close
 -- Needs the write transaction. Index: the table's own.

@@ -90,6 +90,46 @@ static trilha_status forget(trilha_sqlite_connection *c, trilha_text colonia, co
   return trilha_sqlite_execute(c, s, err);
 }
 
+static bool names_one_of(const char *json, trilha_text types) {
+  /* Both are arrays of quoted names made by types_as_json(): an element of one is looked for in the other. */
+  for (size_t at = 1; at + 1 < types.size;) {
+    size_t end = at + 1;
+    while (end < types.size && !(types.data[end] == '"' && types.data[end - 1] != '\\')) end++;
+    if (memmem(json, strlen(json), types.data + at, end + 1 - at) != NULL) return true;
+    at = end + 2;
+  }
+  return false;
+}
+
+/* Two groups of one colony that share a type would share its cursor and lose events. *ret_holder "" when there is none.
+ */
+static trilha_status find_rival(trilha_sqlite_connection *c, const trilha_lease *lease, trilha_text types,
+                                const trilha_sqlite_moment *m, char *ret_holder, trilha_error *err) {
+  sqlite3_stmt *s = NULL;
+  bool row = true;
+  ret_holder[0] = '\0';
+  trilha_status status = trilha_sqlite_prepare(c, TRILHA_SQLITE_LEASES_OF_COLONY, &s, err);
+  if (status != TRILHA_OK) return status;
+  trilha_sqlite_bind(s, 1, lease->colonia);
+  trilha_sqlite_bind(s, 2, trilha_text_of(m->boot_id));
+  sqlite3_bind_int64(s, 3, m->boot_us);
+  while (ret_holder[0] == '\0') {
+    status = trilha_sqlite_step(c, s, &row, err);
+    if (status != TRILHA_OK || !row) return status;
+    const char *grupo = (const char *)sqlite3_column_text(s, 0), *whose = (const char *)sqlite3_column_text(s, 1);
+    const char *theirs = (const char *)sqlite3_column_text(s, 4);
+    if (grupo == NULL || whose == NULL || theirs == NULL || sqlite3_column_int(s, 3) != 1) continue;
+    if (strncmp(grupo, "live ", 5) == 0 || trilha_text_is(lease->grupo, grupo)) continue;
+    if (names_one_of(theirs, types)) snprintf(ret_holder, 128, "%s", whose);
+  }
+  sqlite3_reset(s);
+  return TRILHA_OK;
+}
+
+static bool is_live_group(const trilha_lease *lease) {
+  return lease->grupo.size >= 5 && memcmp(lease->grupo.data, "live ", 5) == 0;
+}
+
 static trilha_status acquire(trilha_sqlite_connection *c, trilha_lease *lease, trilha_text types, int64_t lease_ms,
                              char *ret_holder, trilha_error *err) {
   trilha_sqlite_moment m;
@@ -100,6 +140,13 @@ static trilha_status acquire(trilha_sqlite_connection *c, trilha_lease *lease, t
   if (h.found && h.live && !trilha_text_is(lease->holder, h.name)) {
     snprintf(ret_holder, sizeof h.name, "%s", h.name);
     return trilha_error_set(err, TRILHA_CONFLICT, "LEASE_HELD", "%s consumes for this colony now", h.name);
+  }
+  if (!is_live_group(lease)) {
+    status = find_rival(c, lease, types, &m, ret_holder, err);
+    if (status != TRILHA_OK) return status;
+    if (ret_holder[0] != '\0')
+      return trilha_error_set(err, TRILHA_CONFLICT, "LEASE_HELD", "%s consumes one of these types in another group",
+                              ret_holder);
   }
   status = forget(c, lease->colonia, &m, err);
   if (status == TRILHA_OK) status = trilha_sqlite_fence(c, &lease->token, err);
