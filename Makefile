@@ -56,6 +56,7 @@ STEADY = $$(setarch -R true 2>/dev/null && echo setarch -R)
 
 sanitize: ## run the tests under the address and undefined behaviour sanitizers
 	@UBSAN_OPTIONS=$${UBSAN_OPTIONS:-halt_on_error=1:abort_on_error=1:print_stacktrace=1} \
+	  LSAN_OPTIONS=suppressions=$(CURDIR)/tests/support/leaks-of-libraries:print_suppressions=0 \
 	  $(call SANITIZED,build-asan,$(ADDRESS)) --times=8 --no-suite=tools $(T)
 
 threads: ## run the tests of rooms with threads under the thread sanitizer

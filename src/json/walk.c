@@ -56,6 +56,7 @@ size_t trilha_json_string_length(const trilha_json_value *v) {
 /* --- pointers ------------------------------------------------------------------------------------------- */
 
 void trilha_json_pointer_add(trilha_buffer *out, trilha_text token) {
+  if (token.size == 0) return; /* an absent text has no address to count from */
   size_t start = 0;
   for (size_t i = 0; i < token.size; i++) {
     char c = token.data[i];
