@@ -41,6 +41,7 @@ typedef struct trilha_result_memory {
 /* One publication on its way through the steps. */
 typedef struct trilha_preparation {
   const trilha_publication *publication;
+  int64_t began_ns;
   trilha_publish_result *result; /* its memory's arena holds what outlives the workbench */
   trilha_append_item *item;      /* the row to append */
   /* step 2 and 3 */

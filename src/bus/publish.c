@@ -7,6 +7,20 @@
 
 /* --- diagnostics: identifiers only ------------------------------------------------------------------ */
 
+/* The span event.publish (requirement E18), whatever the outcome. */
+static void say_span(const trilha_bus *bus, const trilha_preparation *p) {
+  if (bus->diagnostics.emit == NULL) return;
+  trilha_fields fields = {0};
+  const trilha_event *event = p->result->event;
+  if (event != NULL) {
+    trilha_fields_string(&fields, "tipo", event->tipo);
+    trilha_fields_string(&fields, "event_id", event->event_id);
+  }
+  trilha_fields_i64(&fields, "duration_us", (trilha_clock_monotonic_ns() - p->began_ns) / 1000);
+  trilha_fields_string(&fields, "status", p->result->status == TRILHA_OK ? "success" : "failure");
+  trilha_emit(&bus->diagnostics, TRILHA_DEBUG, "event.publish", "a publication ended", &fields);
+}
+
 static void say_refused(const trilha_bus *bus, const trilha_preparation *p) {
   trilha_fields fields = {0};
   /* An unknown type's name is whatever somebody sent: only a registered one is repeated. */
@@ -86,6 +100,7 @@ static bool prepare(trilha_bus *bus, trilha_workbench *bench, trilha_preparation
     p->item->arena = &((trilha_result_memory *)result->memory)->arena;
     result->status = trilha_prepare(bus, bench, p, &result->error);
     if (result->status != TRILHA_OK) say_refused(bus, p);
+    if (result->status != TRILHA_OK) say_span(bus, p);
   }
   if (p->type != NULL) trilha_registry_release(bus->registry, p->type);
   p->type = NULL;
@@ -105,6 +120,7 @@ static void publish_prepared(trilha_bus *bus, trilha_preparation *waiting, trilh
     waiting[i].item = &items[i];
     waiting[i].result->status = answer(bus, &waiting[i]);
     say_outcome(bus, waiting[i].result);
+    say_span(bus, &waiting[i]);
   }
 }
 
@@ -144,8 +160,10 @@ static void publish_chunk(trilha_bus *bus, trilha_workbench *bench, const trilha
   for (size_t i = 0; i < count; i++) {
     room->items[n] = (trilha_append_item){0};
     room->owners[n] = (trilha_live_owner){.ticket = ticket, .depth = depth};
-    room->waiting[n] =
-        (trilha_preparation){.publication = &publications[i], .result = &results[i], .item = &room->items[n]};
+    room->waiting[n] = (trilha_preparation){.publication = &publications[i],
+                                            .began_ns = trilha_clock_monotonic_ns(),
+                                            .result = &results[i],
+                                            .item = &room->items[n]};
     if (prepare(bus, bench, &room->waiting[n])) n++;
   }
   if (n != 0) publish_prepared(bus, room->waiting, room->items, n, room->owners);

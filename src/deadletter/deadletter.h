@@ -13,7 +13,8 @@
 /* Limits (docs/limits.md), bytes after scrubbing, cut at a character boundary. */
 #define TRILHA_FAILURE_MESSAGE_MAX      ((size_t)4096)
 #define TRILHA_FAILURE_STACK_MAX        ((size_t)65536)
-#define TRILHA_DEAD_LETTER_ATTEMPTS_MAX 5 /* default of dead_letters.max_attempts (ruling R16) */
+#define TRILHA_DEAD_LETTER_ALERT_AT     100 /* default of dead_letter_alert_at (requirement E18) */
+#define TRILHA_DEAD_LETTER_ATTEMPTS_MAX 5   /* default of dead_letters.max_attempts (ruling R16) */
 
 /* --- scrubbing --------------------------------------------------------------------------------------------- */
 
@@ -36,7 +37,8 @@ void trilha_scrub(trilha_buffer *out, trilha_text text, const trilha_masked_word
 typedef struct trilha_deadletter trilha_deadletter;
 
 trilha_status trilha_deadletter_new(trilha_store *store, const trilha_diagnostics *diagnostics, int64_t max_attempts,
-                                    trilha_deadletter **ret_deadletter, trilha_error *err) TRILHA_MUST_USE;
+                                    int64_t alert_at, trilha_deadletter **ret_deadletter,
+                                    trilha_error *err) TRILHA_MUST_USE;
 void trilha_deadletter_free(trilha_deadletter *deadletter);
 
 /* One failed delivery as it came, unscrubbed. */

@@ -66,7 +66,8 @@ static trilha_status assemble(const trilha_options *options, trilha *handle, tri
     status = trilha_eventlog_new(handle->store, options->batch_max, lock_timeout_ms, sink, &handle->log, err);
   handle->diagnostics = *sink;
   if (status == TRILHA_OK)
-    status = trilha_deadletter_new(handle->store, sink, options->dead_letter_attempts_max, &handle->deadletter, err);
+    status = trilha_deadletter_new(handle->store, sink, options->dead_letter_attempts_max,
+                                   options->dead_letter_alert_at, &handle->deadletter, err);
   if (status == TRILHA_OK)
     status =
         trilha_bus_new(handle->log, handle->registry, handle->keyring, handle->deadletter, sink, &handle->bus, err);

@@ -170,6 +170,21 @@ static void T10_T11_B17_a_failing_handler_leaves_a_dead_letter_and_stops_nobody(
   trilha_dead_letter_statistics_free(s);
 }
 
+static void E18_spans_and_the_alert_above_a_threshold_are_said(void **state) {
+  trilha_fixture *f = *state;
+  trilha *handle = begin(state);
+  witness w;
+  witness_init(&w);
+  w.fail_first = 1000;
+  subscribe(handle, "teste.a", "D-4", "mau", see, &w);
+  for (int i = 0; i < 99; i++) publish_number(handle, "teste.a", i);
+  assert_int_equal(trilha_fixture_diagnostics(f, "dlq.above_threshold", NULL), 0);
+  publish_number(handle, "teste.a", 99);
+  assert_int_equal(trilha_fixture_diagnostics(f, "dlq.above_threshold", NULL), 1);
+  assert_int_equal(trilha_fixture_diagnostics(f, "event.publish", NULL), 100);
+  assert_int_equal(trilha_fixture_diagnostics(f, "event.process", NULL), 100);
+}
+
 static void T18_a_reprocess_after_repair_resolves_the_dead_letter(void **state) {
   trilha *handle = begin(state);
   witness w;
@@ -541,6 +556,7 @@ int main(void) {
       ON_A_FRESH_STORE(T2_T17_a_subscribed_handler_gets_the_full_payload_and_the_dlq_stays_empty),
       ON_A_FRESH_STORE(T9_a_repeated_id_is_not_delivered_again),
       ON_A_FRESH_STORE(T10_T11_B17_a_failing_handler_leaves_a_dead_letter_and_stops_nobody),
+      ON_A_FRESH_STORE(E18_spans_and_the_alert_above_a_threshold_are_said),
       ON_A_FRESH_STORE(T18_a_reprocess_after_repair_resolves_the_dead_letter),
       ON_A_FRESH_STORE(R16_retries_end_in_failed_permanent_until_an_operator_reopens),
       ON_A_FRESH_STORE(R11_two_handlers_of_one_colony_share_a_dead_letter_until_both_succeed),
