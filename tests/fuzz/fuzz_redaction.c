@@ -80,7 +80,8 @@ static void check_nothing_stayed(trilha_text payload, const trilha_buffer *out) 
     if (v->type != TRILHA_JSON_STRING && v->type != TRILHA_JSON_NUMBER) continue;
     bool token = v->size > 3 && memcmp(v->u.text, "h1:", 3) == 0; /* the reserved form may stay */
     if (v->size >= MARKER_SIZE_MIN && !token && memchr(payload.data, ':', payload.size) != NULL)
-      CHECK(memmem(payload.data, payload.size, "h1:", 3) != NULL || memmem(out->data, out->size, v->u.text, v->size) == NULL);
+      CHECK(memmem(payload.data, payload.size, "h1:", 3) != NULL ||
+            memmem(out->data, out->size, v->u.text, v->size) == NULL);
   }
   trilha_json_document_free(document);
 }
