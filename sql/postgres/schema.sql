@@ -313,8 +313,11 @@ CREATE FUNCTION core.request_create(p_colonia text, p_user text, OUT request big
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 BEGIN
-    INSERT INTO core.reprocess_request (colonia, user_name) VALUES (p_colonia, p_user) RETURNING id INTO request;
-    listening := EXISTS (SELECT 1 FROM core.consumer_lease l WHERE l.colonia = p_colonia AND l.expires_at > clock_timestamp());
+    request := nextval('core.fencing_token');
+    INSERT INTO core.reprocess_request (request, colonia, grupo, user_name)
+    SELECT request_create.request, l.colonia, l.grupo, p_user FROM core.consumer_lease l
+    WHERE l.colonia = p_colonia AND l.expires_at > clock_timestamp();
+    listening := FOUND;
 END
 $$;
 CREATE FUNCTION core.request_settle(p_colonia text, p_grupo text, p_token bigint, p_reprocessados bigint, p_failed bigint) RETURNS boolean
@@ -325,7 +328,7 @@ BEGIN
     PERFORM 1 FROM core.consumer_lease WHERE colonia = p_colonia AND grupo = p_grupo AND token = p_token FOR SHARE;
     IF NOT FOUND THEN RETURN false; END IF;
     UPDATE core.reprocess_request SET status = 'done', reprocessados = p_reprocessados, failed = p_failed, done_at = clock_timestamp()
-    WHERE colonia = p_colonia AND status = 'taken' AND token = p_token;
+    WHERE colonia = p_colonia AND grupo = p_grupo AND status IN ('open', 'taken') AND status = 'taken' AND token = p_token;
     RETURN true;
 END
 $$;
@@ -339,26 +342,24 @@ BEGIN
     PERFORM 1 FROM core.consumer_lease WHERE colonia = p_colonia AND grupo = p_grupo AND token = p_token FOR SHARE;
     IF NOT FOUND THEN RETURN NULL; END IF;
     WITH taken AS (UPDATE core.reprocess_request r SET status = 'taken', token = p_token
-        WHERE r.colonia = p_colonia AND (r.status = 'open' OR r.status = 'taken' AND NOT EXISTS (SELECT 1 FROM core.consumer_lease l
-            WHERE l.colonia = r.colonia AND l.token = r.token AND l.token <> p_token AND l.expires_at > clock_timestamp())) RETURNING id)
-    SELECT coalesce(max(id), 0) INTO newest FROM taken;
+        WHERE r.colonia = p_colonia AND r.grupo = p_grupo AND r.status IN ('open', 'taken') RETURNING r.request)
+    SELECT coalesce(max(t.request), 0) INTO newest FROM taken t;
     RETURN newest;
 END
 $$;
-CREATE FUNCTION core.request_waiting(p_colonia text, p_token bigint) RETURNS bigint
+CREATE FUNCTION core.request_waiting(p_colonia text, p_grupo text, p_token bigint) RETURNS bigint
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
-    SELECT max(r.id) FROM core.reprocess_request r
-    WHERE r.colonia = p_colonia AND r.status IN ('open', 'taken') AND (r.status = 'open' OR r.token <> p_token AND NOT EXISTS (
-        SELECT 1 FROM core.consumer_lease l WHERE l.colonia = r.colonia AND l.token = r.token AND l.expires_at > clock_timestamp()))
+    SELECT max(r.request) FROM core.reprocess_request r
+    WHERE r.colonia = p_colonia AND r.grupo = p_grupo AND r.status IN ('open', 'taken') AND (r.status = 'open' OR r.token <> p_token)
 $$;
-CREATE FUNCTION core.request_withdraw(p_id bigint) RETURNS boolean
+CREATE FUNCTION core.request_withdraw(p_request bigint) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 BEGIN
-    UPDATE core.reprocess_request SET status = 'withdrawn' WHERE id = p_id AND status = 'open';
+    UPDATE core.reprocess_request r SET status = 'withdrawn' WHERE r.request = p_request AND r.status = 'open';
     RETURN FOUND;
 END
 $$;
@@ -495,7 +496,9 @@ CREATE TABLE core.registry_revision (
 );
 CREATE TABLE core.reprocess_request (
     id bigint NOT NULL,
+    request bigint NOT NULL,
     colonia character varying(100) NOT NULL,
+    grupo character varying(100) NOT NULL,
     user_name text NOT NULL,
     created_at timestamp(2) with time zone DEFAULT clock_timestamp() NOT NULL,
     status character varying(20) DEFAULT 'open'::character varying NOT NULL,
@@ -562,7 +565,8 @@ CREATE INDEX event_log_timestamp_idx ON core.event_log USING btree ("timestamp")
 CREATE INDEX event_log_tipo_idx ON core.event_log USING btree (tipo);
 CREATE INDEX event_log_tipo_sequence_idx ON core.event_log USING btree (tipo, sequence_number);
 CREATE INDEX event_log_tipo_timestamp_idx ON core.event_log USING btree (tipo, "timestamp");
-CREATE INDEX reprocess_request_unfinished_idx ON core.reprocess_request USING btree (colonia) WHERE ((status)::text = ANY ((ARRAY['open'::character varying, 'taken'::character varying])::text[]));
+CREATE INDEX reprocess_request_request_idx ON core.reprocess_request USING btree (request);
+CREATE INDEX reprocess_request_unfinished_idx ON core.reprocess_request USING btree (colonia, grupo) WHERE ((status)::text = ANY ((ARRAY['open'::character varying, 'taken'::character varying])::text[]));
 CREATE TRIGGER audit_log_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON core.audit_log FOR EACH STATEMENT EXECUTE FUNCTION core.refuse_change();
 ALTER TABLE core.audit_log ENABLE ALWAYS TRIGGER audit_log_append_only;
 CREATE TRIGGER event_log_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON core.event_log FOR EACH STATEMENT EXECUTE FUNCTION core.refuse_change();
@@ -612,10 +616,10 @@ REVOKE ALL ON FUNCTION core.request_settle(p_colonia text, p_grupo text, p_token
 GRANT ALL ON FUNCTION core.request_settle(p_colonia text, p_grupo text, p_token bigint, p_reprocessados bigint, p_failed bigint) TO trilha_writer;
 REVOKE ALL ON FUNCTION core.request_take(p_colonia text, p_grupo text, p_token bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION core.request_take(p_colonia text, p_grupo text, p_token bigint) TO trilha_writer;
-REVOKE ALL ON FUNCTION core.request_waiting(p_colonia text, p_token bigint) FROM PUBLIC;
-GRANT ALL ON FUNCTION core.request_waiting(p_colonia text, p_token bigint) TO trilha_writer;
-REVOKE ALL ON FUNCTION core.request_withdraw(p_id bigint) FROM PUBLIC;
-GRANT ALL ON FUNCTION core.request_withdraw(p_id bigint) TO trilha_writer;
+REVOKE ALL ON FUNCTION core.request_waiting(p_colonia text, p_grupo text, p_token bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION core.request_waiting(p_colonia text, p_grupo text, p_token bigint) TO trilha_writer;
+REVOKE ALL ON FUNCTION core.request_withdraw(p_request bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION core.request_withdraw(p_request bigint) TO trilha_writer;
 REVOKE ALL ON FUNCTION core.take_event_log_turn() FROM PUBLIC;
 GRANT INSERT(entity) ON TABLE core.audit_log TO trilha_writer;
 GRANT INSERT(entity_id) ON TABLE core.audit_log TO trilha_writer;

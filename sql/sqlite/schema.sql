@@ -201,7 +201,9 @@ CREATE TABLE core_registry_revision (
 
 CREATE TABLE core_reprocess_request (
     id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    request       INTEGER NOT NULL, -- the same for all rows of one request: a fencing token
     colonia       TEXT NOT NULL,
+    grupo         TEXT NOT NULL,
     user_name     TEXT NOT NULL,
     created_at    TEXT NOT NULL,
     status        TEXT NOT NULL DEFAULT 'open'
@@ -212,7 +214,9 @@ CREATE TABLE core_reprocess_request (
     done_at       TEXT
 ) STRICT;
 
-CREATE INDEX core_reprocess_request_unfinished_idx ON core_reprocess_request (colonia) WHERE status IN ('open', 'taken');
+CREATE INDEX core_reprocess_request_request_idx ON core_reprocess_request (request);
+
+CREATE INDEX core_reprocess_request_unfinished_idx ON core_reprocess_request (colonia, grupo) WHERE status IN ('open', 'taken');
 
 CREATE TABLE core_trilha_migration (
     name       TEXT PRIMARY KEY,

@@ -22,6 +22,7 @@ static trilha_deadline soon(void) {
 typedef struct due {
   trilha_event event;
   bool closed;
+  int64_t attempts; /* before this one */
 } due;
 
 typedef struct page {
@@ -32,14 +33,16 @@ typedef struct page {
   int64_t scanned_to[TRILHA_CONSUMER_TYPES_MAX];
 } page;
 
-static trilha_status take(void *user, const trilha_event_row *row, bool closed, trilha_error *err) {
+static trilha_status take(void *user, const trilha_due_row *row, trilha_error *err) {
   page *p = user;
-  p->full = p->count > 0 && p->bytes + row->payload.size > TRILHA_CONSUMER_PAGE_BYTES_MAX;
+  const trilha_event_row *event = row->event;
+  p->full = p->count > 0 && p->bytes + event->payload.size > TRILHA_CONSUMER_PAGE_BYTES_MAX;
   if (p->full) return TRILHA_CANCELLED;
-  p->bytes += row->payload.size;
+  p->bytes += event->payload.size;
   due *d = &p->items[p->count];
-  d->closed = closed;
-  trilha_status status = trilha_event_from_row(&p->arena, row, TRILHA_PAYLOAD_REDIGIDO, &d->event, err);
+  d->closed = row->closed;
+  d->attempts = row->attempts;
+  trilha_status status = trilha_event_from_row(&p->arena, event, TRILHA_PAYLOAD_REDIGIDO, &d->event, err);
   if (status == TRILHA_OK) p->count++;
   return status;
 }
@@ -127,7 +130,7 @@ static trilha_status handle(trilha_consumer *c, const due *d, trilha_error *err)
                             .handler_nome = c->options.handler_nome,
                             .handler = c->options.handler,
                             .user = c->options.user,
-                            .attempt = 1,
+                            .attempt = d->attempts + 1,
                             .advance = advance,
                             .advance_user = &user};
   trilha_outcome outcome;

@@ -49,6 +49,13 @@ typedef struct trilha_cursor { /* <colony>.consumer_offset */
   bool present; /* out of cursors_read: the row exists */
 } trilha_cursor;
 
+typedef struct trilha_due_row { /* an event that a consumer has still to see, and what its colony's dead letter says */
+  const trilha_event_row *event;
+  bool closed;      /* the letter is `resolved` or `failed_permanent` */
+  int64_t attempts; /* its tentativas; 0: there is none */
+} trilha_due_row;
+typedef trilha_status (*trilha_due_visit)(void *user, const trilha_due_row *row, trilha_error *err);
+
 typedef struct trilha_consumer_row {  /* for `trilha consumers list` */
   trilha_text colonia, grupo, holder; /* holder absent: nobody */
   bool live;                          /* its lease has not expired */
@@ -135,33 +142,31 @@ typedef struct trilha_delivery_operations {
   trilha_status (*cursors_advance)(trilha_store *store, const trilha_lease *lease, const trilha_cursor *cursors,
                                    size_t count, const unsigned char (*resolved_event_ids)[16], size_t resolved_count,
                                    trilha_deadline deadline, trilha_error *err);
-  /* Up to `limit` rows, merged by sequence, of each cursor's type beyond its own last_sequence. *ret_closed (per row,
-   * through the visitor) is true when the colony's dead letter of that event is `resolved` or `failed_permanent`.
-   * ret_scanned_to: one per cursor: no further row of that type up to there. */
+  /* Up to `limit` rows, merged by sequence, of each cursor's type beyond its own last_sequence. ret_scanned_to: one per
+   * cursor: no further row of that type up to there. */
   trilha_status (*events_due)(trilha_store *store, trilha_text colonia, const trilha_cursor *cursors, size_t count,
-                              int64_t limit, trilha_deadline deadline,
-                              trilha_status (*visit)(void *user, const trilha_event_row *row, bool closed,
-                                                     trilha_error *err),
-                              void *user, int64_t *ret_scanned_to, trilha_error *err);
+                              int64_t limit, trilha_deadline deadline, trilha_due_visit visit, void *user,
+                              int64_t *ret_scanned_to, trilha_error *err);
   trilha_status (*consumers_list)(trilha_store *store, trilha_text colonia, trilha_deadline deadline,
                                   trilha_consumer_visit visit, void *user, trilha_error *err);
 
   /* --- reprocess requests (ruling R17) --- */
 
-  /* Stores a request; *ret_listening: whether some live holder of that colony could execute it now. */
+  /* Stores a request: one part for each live lease of that colony, whatever its group. *ret_listening: whether there is
+   * any. *ret_request names them all (a fencing token). */
   trilha_status (*request_create)(trilha_store *store, trilha_text colonia, trilha_text user_name,
                                   trilha_deadline deadline, int64_t *ret_request, bool *ret_listening,
                                   trilha_error *err);
-  /* The colony's holder takes its open requests: NOT_FOUND (err untouched) when there is none. *ret_request is the
-   * newest; settling it settles all taken. */
+  /* A holder takes its group's parts, also what an earlier holder of the group did not finish: NOT_FOUND (err
+   * untouched) when there is none. *ret_request is the newest; settling it settles all taken. */
   trilha_status (*request_take)(trilha_store *store, const trilha_lease *lease, trilha_deadline deadline,
                                 int64_t *ret_request, trilha_error *err);
   trilha_status (*request_settle)(trilha_store *store, const trilha_lease *lease, int64_t request,
                                   int64_t reprocessados, int64_t failed, trilha_deadline deadline, trilha_error *err);
-  /* *ret_done false while open or being executed. */
+  /* *ret_done: every part is; the counts are the sum of those that are done so far. NOT_FOUND: no part. */
   trilha_status (*request_read)(trilha_store *store, int64_t request, trilha_deadline deadline, bool *ret_done,
                                 int64_t *ret_reprocessados, int64_t *ret_failed, trilha_error *err);
-  /* Withdraws an open one; false in *ret_withdrawn when somebody has taken it. */
+  /* Withdraws the parts that are open; false in *ret_withdrawn when every one has been taken. */
   trilha_status (*request_withdraw)(trilha_store *store, int64_t request, trilha_deadline deadline, bool *ret_withdrawn,
                                     trilha_error *err);
 

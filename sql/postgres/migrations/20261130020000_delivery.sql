@@ -36,9 +36,12 @@ CREATE TABLE core.dead_letter_lease (
     CONSTRAINT dead_letter_lease_fkey FOREIGN KEY (dead_letter_id) REFERENCES core.dead_letter_queue (id)
 );
 
+-- A request is one row for each live lease of its colony: each holder runs the letters of its own types, and the answer is their sum.
 CREATE TABLE core.reprocess_request (
     id            BIGINT         NOT NULL GENERATED ALWAYS AS IDENTITY,
+    request       BIGINT         NOT NULL, -- the same for all rows of one request: a fencing token
     colonia       VARCHAR(100)   NOT NULL,
+    grupo         VARCHAR(100)   NOT NULL,
     user_name     TEXT           NOT NULL,
     created_at    TIMESTAMPTZ(2) NOT NULL DEFAULT clock_timestamp(),
     status        VARCHAR(20)    NOT NULL DEFAULT 'open',
@@ -49,7 +52,8 @@ CREATE TABLE core.reprocess_request (
     CONSTRAINT reprocess_request_pkey PRIMARY KEY (id),
     CONSTRAINT reprocess_request_status_known CHECK (status IN ('open', 'taken', 'done', 'withdrawn'))
 );
-CREATE INDEX reprocess_request_unfinished_idx ON core.reprocess_request (colonia) WHERE status IN ('open', 'taken');
+CREATE INDEX reprocess_request_request_idx ON core.reprocess_request (request);
+CREATE INDEX reprocess_request_unfinished_idx ON core.reprocess_request (colonia, grupo) WHERE status IN ('open', 'taken');
 
 -- What a page of due events must skip: the closed letters of one colony, by sequence.
 CREATE INDEX dead_letter_queue_colonia_sequence_idx ON core.dead_letter_queue (colonia, sequence_number);
@@ -325,17 +329,19 @@ $$;
 CREATE FUNCTION core.request_create(p_colonia text, p_user text, OUT request bigint, OUT listening boolean)
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    INSERT INTO core.reprocess_request (colonia, user_name) VALUES (p_colonia, p_user) RETURNING id INTO request;
-    listening := EXISTS (SELECT 1 FROM core.consumer_lease l WHERE l.colonia = p_colonia AND l.expires_at > clock_timestamp());
+    request := nextval('core.fencing_token');
+    INSERT INTO core.reprocess_request (request, colonia, grupo, user_name)
+    SELECT request_create.request, l.colonia, l.grupo, p_user FROM core.consumer_lease l
+    WHERE l.colonia = p_colonia AND l.expires_at > clock_timestamp();
+    listening := FOUND;
 END
 $$;
 
--- NULL: nothing waits. Those that an earlier holder took and did not finish wait again.
-CREATE FUNCTION core.request_waiting(p_colonia text, p_token bigint) RETURNS bigint
+-- NULL: nothing waits. Those that an earlier holder of the group took and did not finish wait again.
+CREATE FUNCTION core.request_waiting(p_colonia text, p_grupo text, p_token bigint) RETURNS bigint
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-    SELECT max(r.id) FROM core.reprocess_request r
-    WHERE r.colonia = p_colonia AND r.status IN ('open', 'taken') AND (r.status = 'open' OR r.token <> p_token AND NOT EXISTS (
-        SELECT 1 FROM core.consumer_lease l WHERE l.colonia = r.colonia AND l.token = r.token AND l.expires_at > clock_timestamp()))
+    SELECT max(r.request) FROM core.reprocess_request r
+    WHERE r.colonia = p_colonia AND r.grupo = p_grupo AND r.status IN ('open', 'taken') AND (r.status = 'open' OR r.token <> p_token)
 $$;
 
 -- NULL: the token is not the current one.
@@ -347,9 +353,8 @@ BEGIN
     PERFORM 1 FROM core.consumer_lease WHERE colonia = p_colonia AND grupo = p_grupo AND token = p_token FOR SHARE;
     IF NOT FOUND THEN RETURN NULL; END IF;
     WITH taken AS (UPDATE core.reprocess_request r SET status = 'taken', token = p_token
-        WHERE r.colonia = p_colonia AND (r.status = 'open' OR r.status = 'taken' AND NOT EXISTS (SELECT 1 FROM core.consumer_lease l
-            WHERE l.colonia = r.colonia AND l.token = r.token AND l.token <> p_token AND l.expires_at > clock_timestamp())) RETURNING id)
-    SELECT coalesce(max(id), 0) INTO newest FROM taken;
+        WHERE r.colonia = p_colonia AND r.grupo = p_grupo AND r.status IN ('open', 'taken') RETURNING r.request)
+    SELECT coalesce(max(t.request), 0) INTO newest FROM taken t;
     RETURN newest;
 END
 $$;
@@ -360,15 +365,15 @@ BEGIN
     PERFORM 1 FROM core.consumer_lease WHERE colonia = p_colonia AND grupo = p_grupo AND token = p_token FOR SHARE;
     IF NOT FOUND THEN RETURN false; END IF;
     UPDATE core.reprocess_request SET status = 'done', reprocessados = p_reprocessados, failed = p_failed, done_at = clock_timestamp()
-    WHERE colonia = p_colonia AND status = 'taken' AND token = p_token;
+    WHERE colonia = p_colonia AND grupo = p_grupo AND status IN ('open', 'taken') AND status = 'taken' AND token = p_token;
     RETURN true;
 END
 $$;
 
-CREATE FUNCTION core.request_withdraw(p_id bigint) RETURNS boolean
+CREATE FUNCTION core.request_withdraw(p_request bigint) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    UPDATE core.reprocess_request SET status = 'withdrawn' WHERE id = p_id AND status = 'open';
+    UPDATE core.reprocess_request r SET status = 'withdrawn' WHERE r.request = p_request AND r.status = 'open';
     RETURN FOUND;
 END
 $$;

@@ -79,14 +79,14 @@ SELECT core.cursors_advance($1::text, $2::text, $3::int8, $4::text[], $5::int8[]
 SELECT e.sequence_number, e.event_id, e.tipo, e.versao_schema, e.timestamp, e.origem, e.correlacao_id, e.payload,
     e.criado_em, e.tenant_id, e.company_id, e.aggregate_type, e.aggregate_key, e.aggregate_sequence, e.causation_id,
     e.traceparent, e.tracestate, e.digest,
-    EXISTS (SELECT 1 FROM core.dead_letter_queue d WHERE d.event_id = e.event_id AND d.colonia = $1::text
-        AND d.status IN ('resolved', 'failed_permanent'))
+    coalesce(d.status IN ('resolved', 'failed_permanent'), false), coalesce(d.tentativas, 0)
 FROM (SELECT s.sequence_number
         FROM (SELECT pg_catalog.unnest($2::text[]) AS tipo, pg_catalog.unnest($3::int8[]) AS after) t
         CROSS JOIN LATERAL (SELECT l.sequence_number FROM core.event_log l
             WHERE l.tipo = t.tipo AND l.sequence_number > t.after ORDER BY l.sequence_number LIMIT $4::int8) s
         ORDER BY s.sequence_number LIMIT $4::int8) page
 JOIN core.event_log e ON e.sequence_number = page.sequence_number
+LEFT JOIN core.dead_letter_queue d ON d.event_id = e.event_id AND d.colonia = $1::text
 ORDER BY page.sequence_number;
 
 -- name: consumers_list
@@ -100,7 +100,7 @@ SELECT r.request, r.listening FROM core.request_create($1::text, $2::text) r;
 
 -- name: request_waiting
 -- No locks. Index: reprocess_request_unfinished_idx.
-SELECT core.request_waiting($1::text, $2::int8);
+SELECT core.request_waiting($1::text, $2::text, $3::int8);
 
 -- name: request_take
 -- Share-locks the lease's row, locks the requests'. Index: reprocess_request_unfinished_idx.
@@ -111,9 +111,10 @@ SELECT core.request_take($1::text, $2::text, $3::int8);
 SELECT core.request_settle($1::text, $2::text, $3::int8, $4::int8, $5::int8);
 
 -- name: request_read
--- No locks. Index: reprocess_request_pkey.
-SELECT r.status, r.reprocessados, r.failed FROM core.reprocess_request r WHERE r.id = $1::int8;
+-- No locks. Index: reprocess_request_request_idx. Rows, rows done, and what they did so far.
+SELECT count(*), count(*) FILTER (WHERE r.status = 'done'), coalesce(sum(r.reprocessados), 0)::int8, coalesce(sum(r.failed), 0)::int8
+FROM core.reprocess_request r WHERE r.request = $1::int8;
 
 -- name: request_withdraw
--- Locks the request's row. Index: reprocess_request_pkey.
+-- Locks the request's rows. Index: reprocess_request_request_idx.
 SELECT core.request_withdraw($1::int8);

@@ -35,9 +35,12 @@ CREATE TABLE core_dead_letter_lease (
     boot_us        INTEGER NOT NULL
 ) STRICT;
 
+-- A request is one row for each live lease of its colony: each holder runs the letters of its own types, and the answer is their sum.
 CREATE TABLE core_reprocess_request (
     id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    request       INTEGER NOT NULL, -- the same for all rows of one request: a fencing token
     colonia       TEXT NOT NULL,
+    grupo         TEXT NOT NULL,
     user_name     TEXT NOT NULL,
     created_at    TEXT NOT NULL,
     status        TEXT NOT NULL DEFAULT 'open'
@@ -47,7 +50,8 @@ CREATE TABLE core_reprocess_request (
     failed        INTEGER,
     done_at       TEXT
 ) STRICT;
-CREATE INDEX core_reprocess_request_unfinished_idx ON core_reprocess_request (colonia) WHERE status IN ('open', 'taken');
+CREATE INDEX core_reprocess_request_request_idx ON core_reprocess_request (request);
+CREATE INDEX core_reprocess_request_unfinished_idx ON core_reprocess_request (colonia, grupo) WHERE status IN ('open', 'taken');
 
 -- What a page of due events must skip: the closed letters of one colony, by sequence.
 CREATE INDEX core_dead_letter_queue_colonia_sequence_idx ON core_dead_letter_queue (colonia, sequence_number, status);

@@ -95,10 +95,10 @@ ORDER BY d.id LIMIT ?7;
 -- Index: core_dead_letter_queue_status_colonia_idx (specification 000, section 4.5).
 SELECT colonia, count(*) FROM core_dead_letter_queue WHERE status IN ('pendente', 'retrying') GROUP BY colonia ORDER BY colonia;
 
--- name: dead_letters_closed
--- Index: core_dead_letter_queue_colonia_sequence_idx, covering.
-SELECT sequence_number FROM core_dead_letter_queue
-WHERE colonia = ?1 AND sequence_number BETWEEN ?2 AND ?3 AND status IN ('resolved', 'failed_permanent') ORDER BY sequence_number;
+-- name: dead_letters_between
+-- Index: core_dead_letter_queue_colonia_sequence_idx. Whether each is closed, and how often it was tried.
+SELECT sequence_number, status IN ('resolved', 'failed_permanent'), tentativas FROM core_dead_letter_queue
+WHERE colonia = ?1 AND sequence_number BETWEEN ?2 AND ?3 ORDER BY sequence_number;
 
 -- name: lease_find
 -- Index: core_consumer_lease's own.
@@ -143,30 +143,29 @@ SELECT count(*) FROM (SELECT 1 FROM core_event_log WHERE tipo = ?1 AND sequence_
 SELECT criado_em FROM core_event_log WHERE tipo = ?1 AND sequence_number > ?2 ORDER BY sequence_number LIMIT 1;
 
 -- name: request_insert
--- Needs the write transaction.
-INSERT INTO core_reprocess_request (colonia, user_name, created_at) VALUES (?1, ?2, ?3);
+-- Needs the write transaction. Index: core_consumer_lease's own. One row for each live lease of the colony.
+INSERT INTO core_reprocess_request (request, colonia, grupo, user_name, created_at)
+SELECT ?1, l.colonia, l.grupo, ?3, ?4 FROM core_consumer_lease l WHERE l.colonia = ?2 AND l.boot_id IS ?5 AND l.boot_us > ?6;
 
 -- name: request_waiting
--- Index: core_reprocess_request_unfinished_idx. Open ones, and those that a holder took whose lease has ended (another group's may be live).
-SELECT max(r.id) FROM core_reprocess_request r
-WHERE r.colonia = ?1 AND r.status IN ('open', 'taken') AND (r.status = 'open' OR r.token <> ?2 AND NOT EXISTS (
-    SELECT 1 FROM core_consumer_lease l WHERE l.colonia = r.colonia AND l.token = r.token AND l.boot_id IS ?3 AND l.boot_us > ?4));
+-- Index: core_reprocess_request_unfinished_idx. Open ones, and those that an earlier holder of this group took and did not finish.
+SELECT max(request) FROM core_reprocess_request
+WHERE colonia = ?1 AND grupo = ?2 AND status IN ('open', 'taken') AND (status = 'open' OR token <> ?3);
 
 -- name: request_take
 -- Needs the write transaction. Index: core_reprocess_request_unfinished_idx.
-UPDATE core_reprocess_request AS r SET status = 'taken', token = ?2
-WHERE r.colonia = ?1 AND r.status IN ('open', 'taken') AND (r.status = 'open' OR r.token = ?2 OR NOT EXISTS (
-    SELECT 1 FROM core_consumer_lease l WHERE l.colonia = r.colonia AND l.token = r.token AND l.boot_id IS ?3 AND l.boot_us > ?4));
+UPDATE core_reprocess_request SET status = 'taken', token = ?3 WHERE colonia = ?1 AND grupo = ?2 AND status IN ('open', 'taken');
 
 -- name: request_settle
 -- Needs the write transaction. Index: core_reprocess_request_unfinished_idx.
-UPDATE core_reprocess_request SET status = 'done', reprocessados = ?3, failed = ?4, done_at = ?5
-WHERE colonia = ?1 AND status IN ('open', 'taken') AND status = 'taken' AND token = ?2;
+UPDATE core_reprocess_request SET status = 'done', reprocessados = ?4, failed = ?5, done_at = ?6
+WHERE colonia = ?1 AND grupo = ?2 AND status IN ('open', 'taken') AND status = 'taken' AND token = ?3;
 
 -- name: request_read
--- Index: the table's own.
-SELECT status, reprocessados, failed FROM core_reprocess_request WHERE id = ?1;
+-- Index: core_reprocess_request_request_idx. Rows, rows done, and what they did so far.
+SELECT count(*), coalesce(sum(status = 'done'), 0), coalesce(sum(reprocessados), 0), coalesce(sum(failed), 0)
+FROM core_reprocess_request WHERE request = ?1;
 
 -- name: request_withdraw
--- Needs the write transaction. Index: the table's own.
-UPDATE core_reprocess_request SET status = 'withdrawn' WHERE id = ?1 AND status = 'open';
+-- Needs the write transaction. Index: core_reprocess_request_request_idx.
+UPDATE core_reprocess_request SET status = 'withdrawn' WHERE request = ?1 AND status = 'open';

@@ -133,11 +133,9 @@ trilha_status trilha_pg_cursors_advance_in(trilha_store *store, void *connection
 /* --- what is due ------------------------------------------------------------------------------------------------- */
 
 trilha_status trilha_pg_events_due(trilha_store *store, trilha_text colonia, const trilha_cursor *cursors, size_t count,
-                                   int64_t limit, trilha_deadline deadline,
-                                   trilha_status (*visit)(void *user, const trilha_event_row *row, bool closed,
-                                                          trilha_error *err),
-                                   void *user, int64_t *ret_scanned_to, trilha_error *err) {
-  enum { CLOSED_COLUMN = 18 };
+                                   int64_t limit, trilha_deadline deadline, trilha_due_visit visit, void *user,
+                                   int64_t *ret_scanned_to, trilha_error *err) {
+  enum { CLOSED_COLUMN = 18, ATTEMPTS_COLUMN };
   TRILHA_PG_PARAMETERS_SCOPED p;
   PGresult *results[2] = {NULL};
   trilha_pg_parameters_init(&p);
@@ -157,7 +155,9 @@ trilha_status trilha_pg_events_due(trilha_store *store, trilha_text colonia, con
   for (int i = 0; i < rows && status == TRILHA_OK; i++) {
     trilha_event_row row;
     trilha_pg_get_event(results[1], i, &row);
-    status = visit(user, &row, trilha_pg_get_bool(results[1], i, CLOSED_COLUMN), err);
+    const trilha_due_row due = {&row, trilha_pg_get_bool(results[1], i, CLOSED_COLUMN),
+                                trilha_pg_get_i64(results[1], i, ATTEMPTS_COLUMN)};
+    status = visit(user, &due, err);
   }
   trilha_pg_clear(&results[0]);
   trilha_pg_clear(&results[1]);

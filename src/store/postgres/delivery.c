@@ -304,6 +304,7 @@ static trilha_status request_take(trilha_store *store, const trilha_lease *lease
   trilha_pg_parameters_init(&look);
   trilha_pg_parameters_init(&p);
   trilha_pg_add_text(&look, lease->colonia);
+  trilha_pg_add_text(&look, lease->grupo);
   trilha_pg_add_i64(&look, lease->token);
   const trilha_pg_step query = {.sql = trilha_sql_postgres_request_waiting, .parameters = &look};
   trilha_status status = trilha_pg_read(trilha_pg_of(store), &query, 1, deadline, &seen, err);
@@ -346,11 +347,12 @@ static trilha_status request_read(trilha_store *store, int64_t request, trilha_d
   const trilha_pg_step query = {.sql = trilha_sql_postgres_request_read, .parameters = &p};
   trilha_status status = trilha_pg_read(trilha_pg_of(store), &query, 1, deadline, &result, err);
   if (status != TRILHA_OK) return status;
-  if (PQntuples(result) == 0)
+  int64_t rows = trilha_pg_get_i64(result, 0, 0);
+  if (rows == 0)
     return trilha_error_set(err, TRILHA_NOT_FOUND, "REQUEST_NOT_FOUND", "there is no such reprocess request");
-  *ret_done = trilha_text_is(trilha_pg_get_text(result, 0, 0), "done");
-  *ret_reprocessados = trilha_pg_get_i64(result, 0, 1);
-  *ret_failed = trilha_pg_get_i64(result, 0, 2);
+  *ret_done = trilha_pg_get_i64(result, 0, 1) == rows;
+  *ret_reprocessados = trilha_pg_get_i64(result, 0, 2);
+  *ret_failed = trilha_pg_get_i64(result, 0, 3);
   return TRILHA_OK;
 }
 

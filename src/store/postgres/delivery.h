@@ -29,10 +29,8 @@ trilha_status trilha_pg_cursors_advance_in(trilha_store *store, void *connection
                                            const trilha_cursor *cursor, const unsigned char resolved_event_id[16],
                                            trilha_error *err);
 trilha_status trilha_pg_events_due(trilha_store *store, trilha_text colonia, const trilha_cursor *cursors, size_t count,
-                                   int64_t limit, trilha_deadline deadline,
-                                   trilha_status (*visit)(void *user, const trilha_event_row *row, bool closed,
-                                                          trilha_error *err),
-                                   void *user, int64_t *ret_scanned_to, trilha_error *err);
+                                   int64_t limit, trilha_deadline deadline, trilha_due_visit visit, void *user,
+                                   int64_t *ret_scanned_to, trilha_error *err);
 trilha_status trilha_pg_consumers_list(trilha_store *store, trilha_text colonia, trilha_deadline deadline,
                                        trilha_consumer_visit visit, void *user, trilha_error *err);
 

@@ -96,9 +96,7 @@ trilha_status trilha_sqlite_consumers_list(trilha_store *store, trilha_text colo
                                            trilha_consumer_visit visit, void *user, trilha_error *err);
 /* due.c */
 trilha_status trilha_sqlite_events_due(trilha_store *store, trilha_text colonia, const trilha_cursor *cursors,
-                                       size_t count, int64_t limit, trilha_deadline deadline,
-                                       trilha_status (*visit)(void *user, const trilha_event_row *row, bool closed,
-                                                              trilha_error *err),
+                                       size_t count, int64_t limit, trilha_deadline deadline, trilha_due_visit visit,
                                        void *user, int64_t *ret_scanned_to, trilha_error *err);
 
 #endif

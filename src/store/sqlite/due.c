@@ -4,12 +4,17 @@
 
 #include "store/sqlite/delivery.h"
 
+typedef struct letter {
+  int64_t sequence, attempts;
+  bool closed;
+} letter;
+
 typedef struct due {
   int64_t *sequences; /* of all types, then the smallest */
   size_t count;
-  int64_t *closed; /* sequences whose dead letter is closed, ascending */
-  size_t closed_count, closed_at;
-  trilha_status (*visit)(void *user, const trilha_event_row *row, bool closed, trilha_error *err);
+  letter *letters; /* of those that have one, by sequence */
+  size_t letter_count, letter_at;
+  trilha_due_visit visit;
   void *user;
 } due;
 
@@ -35,13 +40,13 @@ static trilha_status collect_type(trilha_sqlite_connection *c, const trilha_curs
   }
 }
 
-static trilha_status collect_closed(trilha_sqlite_connection *c, trilha_text colonia, due *d, trilha_arena *arena,
-                                    trilha_error *err) {
+static trilha_status collect_letters(trilha_sqlite_connection *c, trilha_text colonia, due *d, trilha_arena *arena,
+                                     trilha_error *err) {
   sqlite3_stmt *s = NULL;
   if (d->count == 0) return TRILHA_OK;
-  d->closed = trilha_arena_array(arena, d->count, sizeof *d->closed);
-  if (d->closed == NULL) return trilha_error_no_memory(err);
-  trilha_status status = trilha_sqlite_prepare(c, TRILHA_SQLITE_DEAD_LETTERS_CLOSED, &s, err);
+  d->letters = trilha_arena_array(arena, d->count, sizeof *d->letters);
+  if (d->letters == NULL) return trilha_error_no_memory(err);
+  trilha_status status = trilha_sqlite_prepare(c, TRILHA_SQLITE_DEAD_LETTERS_BETWEEN, &s, err);
   if (status != TRILHA_OK) return status;
   trilha_sqlite_bind(s, 1, colonia);
   sqlite3_bind_int64(s, 2, d->sequences[0]);
@@ -52,11 +57,12 @@ static trilha_status collect_closed(trilha_sqlite_connection *c, trilha_text col
     if (status != TRILHA_OK || !row) return status;
     int64_t sequence = sqlite3_column_int64(s, 0);
     while (at < d->count && d->sequences[at] < sequence) at++;
-    if (at < d->count && d->sequences[at] == sequence) d->closed[d->closed_count++] = sequence;
+    if (at < d->count && d->sequences[at] == sequence)
+      d->letters[d->letter_count++] = (letter){sequence, sqlite3_column_int64(s, 2), sqlite3_column_int(s, 1) != 0};
   }
 }
 
-/* One snapshot: the numbers, the closed ones among them, and how far the log went. */
+/* One snapshot: the numbers, the dead letters among them, and how far the log went. */
 static trilha_status collect(trilha_sqlite_connection *c, trilha_text colonia, const trilha_cursor *cursors,
                              size_t count, int64_t limit, due *d, trilha_arena *arena, int64_t *ret_last,
                              trilha_error *err) {
@@ -68,20 +74,22 @@ static trilha_status collect(trilha_sqlite_connection *c, trilha_text colonia, c
   if (status != TRILHA_OK) return status;
   qsort(d->sequences, d->count, sizeof *d->sequences, ascending);
   if (d->count > (size_t)limit) d->count = (size_t)limit;
-  return collect_closed(c, colonia, d, arena, err);
+  return collect_letters(c, colonia, d, arena, err);
 }
 
 static trilha_status hand_out(void *user, const trilha_event_row *row, trilha_error *err) {
   due *d = user;
-  while (d->closed_at < d->closed_count && d->closed[d->closed_at] < row->sequence_number) d->closed_at++;
-  bool closed = d->closed_at < d->closed_count && d->closed[d->closed_at] == row->sequence_number;
-  return d->visit(d->user, row, closed, err);
+  while (d->letter_at < d->letter_count && d->letters[d->letter_at].sequence < row->sequence_number) d->letter_at++;
+  trilha_due_row due_row = {.event = row};
+  if (d->letter_at < d->letter_count && d->letters[d->letter_at].sequence == row->sequence_number) {
+    due_row.closed = d->letters[d->letter_at].closed;
+    due_row.attempts = d->letters[d->letter_at].attempts;
+  }
+  return d->visit(d->user, &due_row, err);
 }
 
 trilha_status trilha_sqlite_events_due(trilha_store *store, trilha_text colonia, const trilha_cursor *cursors,
-                                       size_t count, int64_t limit, trilha_deadline deadline,
-                                       trilha_status (*visit)(void *user, const trilha_event_row *row, bool closed,
-                                                              trilha_error *err),
+                                       size_t count, int64_t limit, trilha_deadline deadline, trilha_due_visit visit,
                                        void *user, int64_t *ret_scanned_to, trilha_error *err) {
   trilha_sqlite_store *s = trilha_sqlite_of(store);
   trilha_sqlite_connection *c = NULL;

@@ -207,24 +207,20 @@ trilha_status trilha_sqlite_lease_release(trilha_store *store, const trilha_leas
 /* --- requests ------------------------------------------------------------------------------------------------------
  */
 
-static trilha_status is_listening(trilha_sqlite_connection *c, trilha_text colonia, bool *ret_listening,
-                                  trilha_error *err) {
+static trilha_status insert_request(trilha_sqlite_connection *c, int64_t request, trilha_text colonia,
+                                    trilha_text user_name, int *ret_rows, trilha_error *err) {
   sqlite3_stmt *s = NULL;
   trilha_sqlite_moment m;
-  bool row = true;
   trilha_sqlite_moment_now(&m);
-  trilha_status status = trilha_sqlite_prepare(c, TRILHA_SQLITE_LEASES_OF_COLONY, &s, err);
+  trilha_status status = trilha_sqlite_prepare(c, TRILHA_SQLITE_REQUEST_INSERT, &s, err);
   if (status != TRILHA_OK) return status;
-  trilha_sqlite_bind(s, 1, colonia);
-  trilha_sqlite_bind(s, 2, trilha_text_of(m.boot_id));
-  sqlite3_bind_int64(s, 3, m.boot_us);
-  for (*ret_listening = false; row && !*ret_listening;) {
-    status = trilha_sqlite_step(c, s, &row, err);
-    if (status != TRILHA_OK) return status;
-    *ret_listening = row && sqlite3_column_int(s, 3) == 1;
-  }
-  sqlite3_reset(s);
-  return TRILHA_OK;
+  sqlite3_bind_int64(s, 1, request);
+  trilha_sqlite_bind(s, 2, colonia);
+  trilha_sqlite_bind(s, 3, user_name.data == NULL ? TRILHA_TEXT("?") : user_name);
+  trilha_sqlite_bind(s, 4, trilha_text_of(m.now));
+  trilha_sqlite_bind(s, 5, trilha_text_of(m.boot_id));
+  sqlite3_bind_int64(s, 6, m.boot_us);
+  return trilha_sqlite_change(c, s, ret_rows, err);
 }
 
 trilha_status trilha_sqlite_request_create(trilha_store *store, trilha_text colonia, trilha_text user_name,
@@ -232,58 +228,43 @@ trilha_status trilha_sqlite_request_create(trilha_store *store, trilha_text colo
                                            trilha_error *err) {
   trilha_sqlite_store *s = trilha_sqlite_of(store);
   trilha_sqlite_connection *c = NULL;
-  sqlite3_stmt *insert = NULL;
-  trilha_sqlite_moment m;
   trilha_status status = trilha_sqlite_text_check(colonia, "colonia", err);
   if (status == TRILHA_OK) status = trilha_sqlite_text_check(user_name, "user_name", err);
   if (status == TRILHA_OK) status = trilha_sqlite_write_begin(s, deadline, &c, err);
   if (status != TRILHA_OK) return status;
-  trilha_sqlite_moment_now(&m);
   int64_t request = 0;
-  bool listening = false;
-  status = trilha_sqlite_prepare(c, TRILHA_SQLITE_REQUEST_INSERT, &insert, err);
-  if (status == TRILHA_OK) {
-    trilha_sqlite_bind(insert, 1, colonia);
-    trilha_sqlite_bind(insert, 2, user_name.data == NULL ? TRILHA_TEXT("?") : user_name);
-    trilha_sqlite_bind(insert, 3, trilha_text_of(m.now));
-    status = trilha_sqlite_execute(c, insert, err);
-    request = sqlite3_last_insert_rowid(c->db);
-  }
-  if (status == TRILHA_OK) status = is_listening(c, colonia, &listening, err);
+  int rows = 0;
+  status = trilha_sqlite_fence(c, &request, err);
+  if (status == TRILHA_OK) status = insert_request(c, request, colonia, user_name, &rows, err);
   status = trilha_sqlite_write_end(s, status, err);
   if (status != TRILHA_OK) return status;
   *ret_request = request;
-  *ret_listening = listening;
+  *ret_listening = rows > 0;
   return TRILHA_OK;
 }
 
-/* ?1 colony, ?2 token, ?3 and ?4 now; lease and moment are borrowed until the statement is reset. */
-static void bind_lease_at(sqlite3_stmt *s, const trilha_lease *lease, const trilha_sqlite_moment *m) {
+/* ?1 colony, ?2 group, ?3 token; borrowed until the statement is reset. */
+static void bind_lease(sqlite3_stmt *s, const trilha_lease *lease) {
   trilha_sqlite_bind(s, 1, lease->colonia);
-  sqlite3_bind_int64(s, 2, lease->token);
-  trilha_sqlite_bind(s, 3, trilha_text_of(m->boot_id));
-  sqlite3_bind_int64(s, 4, m->boot_us);
+  trilha_sqlite_bind(s, 2, lease->grupo);
+  sqlite3_bind_int64(s, 3, lease->token);
 }
 
 static trilha_status waiting(trilha_sqlite_connection *c, const trilha_lease *lease, int64_t *ret_request,
                              bool *ret_any, trilha_error *err) {
   sqlite3_stmt *s = NULL;
-  trilha_sqlite_moment m;
-  trilha_sqlite_moment_now(&m);
   trilha_status status = trilha_sqlite_prepare(c, TRILHA_SQLITE_REQUEST_WAITING, &s, err);
   if (status != TRILHA_OK) return status;
-  bind_lease_at(s, lease, &m);
+  bind_lease(s, lease);
   return trilha_sqlite_value(c, s, ret_request, ret_any, err);
 }
 
 static trilha_status take(trilha_sqlite_connection *c, const trilha_lease *lease, trilha_error *err) {
   sqlite3_stmt *s = NULL;
-  trilha_sqlite_moment m;
-  trilha_sqlite_moment_now(&m);
   trilha_status status = trilha_sqlite_lease_check(c, lease, err);
   if (status == TRILHA_OK) status = trilha_sqlite_prepare(c, TRILHA_SQLITE_REQUEST_TAKE, &s, err);
   if (status != TRILHA_OK) return status;
-  bind_lease_at(s, lease, &m);
+  bind_lease(s, lease);
   return trilha_sqlite_execute(c, s, err);
 }
 
@@ -321,11 +302,10 @@ trilha_status trilha_sqlite_request_settle(trilha_store *store, const trilha_lea
   status = trilha_sqlite_lease_check(c, lease, err);
   if (status == TRILHA_OK) status = trilha_sqlite_prepare(c, TRILHA_SQLITE_REQUEST_SETTLE, &settle, err);
   if (status == TRILHA_OK) {
-    trilha_sqlite_bind(settle, 1, lease->colonia);
-    sqlite3_bind_int64(settle, 2, lease->token);
-    sqlite3_bind_int64(settle, 3, reprocessados);
-    sqlite3_bind_int64(settle, 4, failed);
-    trilha_sqlite_bind(settle, 5, trilha_text_of(m.now));
+    bind_lease(settle, lease);
+    sqlite3_bind_int64(settle, 4, reprocessados);
+    sqlite3_bind_int64(settle, 5, failed);
+    trilha_sqlite_bind(settle, 6, trilha_text_of(m.now));
     status = trilha_sqlite_execute(c, settle, err);
   }
   return trilha_sqlite_write_end(s, status, err);
@@ -344,15 +324,16 @@ trilha_status trilha_sqlite_request_read(trilha_store *store, int64_t request, t
     sqlite3_bind_int64(read, 1, request);
     status = trilha_sqlite_step(c, read, &row, err);
   }
+  int64_t rows = 0;
   if (status == TRILHA_OK && row) {
-    const char *state = (const char *)sqlite3_column_text(read, 0);
-    *ret_done = state != NULL && strcmp(state, "done") == 0;
-    *ret_reprocessados = sqlite3_column_int64(read, 1);
-    *ret_failed = sqlite3_column_int64(read, 2);
+    rows = sqlite3_column_int64(read, 0);
+    *ret_done = sqlite3_column_int64(read, 1) == rows;
+    *ret_reprocessados = sqlite3_column_int64(read, 2);
+    *ret_failed = sqlite3_column_int64(read, 3);
     sqlite3_reset(read);
   }
   trilha_sqlite_read_end(s, c);
-  if (status == TRILHA_OK && !row)
+  if (status == TRILHA_OK && rows == 0)
     return trilha_error_set(err, TRILHA_NOT_FOUND, "REQUEST_NOT_FOUND", "there is no such reprocess request");
   return status;
 }
@@ -371,6 +352,6 @@ trilha_status trilha_sqlite_request_withdraw(trilha_store *store, int64_t reques
     status = trilha_sqlite_change(c, withdraw, &changes, err);
   }
   status = trilha_sqlite_write_end(s, status, err);
-  if (status == TRILHA_OK) *ret_withdrawn = changes == 1;
+  if (status == TRILHA_OK) *ret_withdrawn = changes > 0;
   return status;
 }
