@@ -89,11 +89,17 @@ int64_t fixture_number(PGconn *sql, const char *query) {
   return value;
 }
 
+/* Until those that were there are gone: a client that comes back at once is not one of them. */
 void fixture_terminate_others(const fixture *f) {
-  static const char others[] = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
-  fixture_run(f->sql, "SELECT pg_terminate_backend(pid) %s", others);
-  char count[200];
-  snprintf(count, sizeof count, "SELECT count(*) %s", others);
+  PGresult *gone =
+      PQexec(f->sql,
+             "WITH gone AS MATERIALIZED (SELECT pid, pg_terminate_backend(pid) AS sent FROM pg_stat_activity"
+             " WHERE datname = current_database() AND pid <> pg_backend_pid())"
+             " SELECT coalesce(string_agg(pid::text, ','), '0') FROM gone WHERE sent");
+  if (PQresultStatus(gone) != PGRES_TUPLES_OK) fail_msg("%s", PQerrorMessage(f->sql));
+  char count[4096];
+  snprintf(count, sizeof count, "SELECT count(*) FROM pg_stat_activity WHERE pid IN (%s)", PQgetvalue(gone, 0, 0));
+  PQclear(gone);
   while (fixture_number(f->sql, count) > 0) trilha_clock_sleep_ms(5);
 }
 
