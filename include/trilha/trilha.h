@@ -193,7 +193,8 @@ typedef struct trilha_stream_options {
   const trilha_text *types;
   size_t type_count;         /**< 0: all types */
   bool follow;               /**< true: never ends by itself, waits for new events (tail) */
-  const volatile bool *stop; /**< optional: set it (from a signal handler, say) to end cleanly within `wait_ms` */
+  const volatile bool *stop; /**< optional: set it to end cleanly within `wait_ms`; plainly from a signal handler, from
+                                another thread by an atomic store (`__atomic_store_n`): it is read atomically */
   unsigned wait_ms;          /**< longest wait between looks at `stop` while following; default 250 */
   int64_t until;             /**< last sequence to deliver; 0: none */
 } trilha_stream_options;

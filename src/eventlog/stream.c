@@ -51,8 +51,9 @@ static trilha_status read_page(trilha_eventlog *log, const trilha_stream_options
   return status;
 }
 
+/* Another thread may set it at this very moment; an atomic type in the public header would not be C99. */
 static bool asked_to_stop(const trilha_stream_options *options) {
-  return options->stop != NULL && *options->stop;
+  return options->stop != NULL && __atomic_load_n(options->stop, __ATOMIC_RELAXED);
 }
 
 /* Hands out a page; the cursor follows event by event. */

@@ -7,6 +7,7 @@
  */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -36,7 +37,8 @@ enum {
   PUBLISHER_THREADS = 2,
   RAW_WRITERS = 8,
   CONSUMERS = 3,
-  LIVENESS_MS = 60000,
+  WRITING_MS_MAX = 60000,    /* for a machine on which RUN_MS is nothing */
+  FOLLOWING_MS_MAX = 240000, /* outlasts every writer, so that only a consumer that stands still ends by it */
   LEAST_EACH = 10
 };
 #define RAW_ORIGIN "raw"
@@ -67,7 +69,7 @@ typedef struct effort {
 } effort;
 
 static effort begin_effort(void) {
-  return (effort){trilha_deadline_in_ms(RUN_MS), trilha_deadline_in_ms(LIVENESS_MS), 0};
+  return (effort){trilha_deadline_in_ms(RUN_MS), trilha_deadline_in_ms(WRITING_MS_MAX), 0};
 }
 
 static bool goes_on(const effort *e) {
@@ -188,27 +190,28 @@ static int64_t target_in(const char *path) {
 
 typedef struct follower {
   const char *target_path;
-  volatile int64_t last;
-  volatile bool stop, done;
+  _Atomic int64_t last;
+  atomic_bool done;
+  bool stop; /* the stream's: stored and loaded as a whole, from two threads */
 } follower;
 
 static trilha_status note(void *user, const trilha_event *event, trilha_error *err) {
   (void)err;
   follower *f = user;
   print_line(event->event_id, event->sequence_number);
-  f->last = event->sequence_number;
+  atomic_store(&f->last, event->sequence_number);
   return TRILHA_OK;
 }
 
 static void *watch(void *user) {
   follower *f = user;
-  trilha_deadline end = trilha_deadline_in_ms(LIVENESS_MS);
-  while (!f->done && !trilha_deadline_passed(end)) {
+  trilha_deadline end = trilha_deadline_in_ms(FOLLOWING_MS_MAX);
+  while (!atomic_load(&f->done) && !trilha_deadline_passed(end)) {
     int64_t target = target_in(f->target_path);
-    if (target >= 0 && f->last >= target) break;
+    if (target >= 0 && atomic_load(&f->last) >= target) break;
     trilha_clock_sleep_ms(20);
   }
-  f->stop = true;
+  __atomic_store_n(&f->stop, true, __ATOMIC_RELAXED);
   return NULL;
 }
 
@@ -221,7 +224,7 @@ static int role_consumer(const char *url, const char *target_path) {
   trilha_error err = {0};
   trilha_status status = trilha_replay_stream(handle, &options, note, &f, NULL, &err);
   if (status != TRILHA_OK) fprintf(stderr, "consumer: %s %s\n", err.code, err.text);
-  f.done = true;
+  atomic_store(&f.done, true);
   pthread_join(watcher, NULL);
   trilha_close(handle);
   return status == TRILHA_OK ? 0 : 4;
@@ -231,7 +234,7 @@ static int role_consumer(const char *url, const char *target_path) {
 static int role_naive(const char *url, const char *target_path) {
   PGconn *c = PQconnectdb(url);
   int64_t cursor = 0, target = -1;
-  trilha_deadline end = trilha_deadline_in_ms(LIVENESS_MS);
+  trilha_deadline end = trilha_deadline_in_ms(FOLLOWING_MS_MAX);
   while (PQstatus(c) == CONNECTION_OK && !trilha_deadline_passed(end)) {
     char sql[160];
     target = target_in(target_path);
