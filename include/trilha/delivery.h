@@ -20,11 +20,13 @@ extern "C" {
 typedef struct trilha_delivery trilha_delivery;
 
 TRILHA_API const char *trilha_delivery_colonia(const trilha_delivery *delivery);
-TRILHA_API const char *trilha_delivery_event_id(const trilha_delivery *delivery);
+TRILHA_API const char *trilha_delivery_event_id(const trilha_delivery *delivery); /**< NULL in a batch of several */
 TRILHA_API const char *trilha_delivery_correlacao_id(const trilha_delivery *delivery); /**< may be NULL */
-TRILHA_API int64_t trilha_delivery_attempt(const trilha_delivery *delivery);           /**< 1 for the first */
+/** 1 for the first; one more than the failures that are recorded. In a batch: the largest of its events'. */
+TRILHA_API int64_t trilha_delivery_attempt(const trilha_delivery *delivery);
 /** Publishes as trilha_publish() with the context: correlacao_id and causation_id that are absent are taken from the
- * running event. Its own subscribers run after the outer handler has returned. */
+ * running event (in a batch of several there is none). Its own subscribers run after the outer handler has returned: a
+ * handler that starts a thread which publishes to the same colony, and waits for that thread, waits for itself. */
 TRILHA_API trilha_status trilha_delivery_publish(trilha_delivery *delivery, const trilha_publication *publication,
                                                  trilha_publish_result *ret_result,
                                                  trilha_error *error) TRILHA_MUST_USE;
@@ -37,6 +39,9 @@ TRILHA_API trilha_status trilha_delivery_fail_with_stack(trilha_delivery *delive
 
 /** Success: TRILHA_OK. Anything else is a failure: it becomes a dead letter and never stops other handlers. */
 typedef trilha_status (*trilha_handler)(void *user, const trilha_event *event, trilha_delivery *delivery);
+/** Several events in one call, by sequence: all succeed or none. The array is borrowed for the call. */
+typedef trilha_status (*trilha_batch_handler)(void *user, const trilha_event *events, size_t count,
+                                              trilha_delivery *delivery);
 
 /* --- plain subscriptions --------------------------------------------------------------------------------- */
 
@@ -145,14 +150,19 @@ typedef struct trilha_consumer_options {
   size_t type_count; /**< 1 to 64 */
   trilha_handler
       handler; /**< called one event at a time, by sequence over all types, on the thread that runs the consumer */
+  trilha_batch_handler batch_handler; /**< instead of handler: called with what is due, 1 to batch_max events (at most
+                                         500), and never kept waiting for more. Success: all their cursors move
+                                         together. Failure of several: each comes again at once, alone, so that only
+                                         what fails by itself becomes a dead letter */
   trilha_text handler_nome;
   void *user;
   trilha_consumer_from from; /**< of cursors that do not exist yet; existing ones are never moved by this */
   int64_t from_sequence;
-  unsigned lease_ms;     /**< default 15000; renewed by a thread of its own every third of it */
-  unsigned batch_max;    /**< events whose successes share one cursor move; default 1: every success moves it before the
-                            next event starts */
-  unsigned max_attempts; /**< of a dead letter before failed_permanent; default 5 */
+  unsigned lease_ms;  /**< default 15000; renewed by a thread of its own every third of it */
+  unsigned batch_max; /**< events whose successes share one cursor move, at most 1000; default 1: every success moves it
+                         before the next event starts. With batch_handler: events of one call, default 100 */
+  unsigned max_attempts; /**< attempts before this consumer's dead letter becomes failed_permanent (a first failure
+                            always waits); default: the handle's dead_letter_attempts_max */
   bool once;             /**< end when caught up with the log as it stood at some moment */
 } trilha_consumer_options;
 
@@ -169,8 +179,8 @@ TRILHA_API void trilha_consumer_free(trilha_consumer *consumer);
 
 /** How a durable consumer's handler makes its effect and the cursor one transaction: call it inside your own open
  * transaction on a PGconn * (PostgreSQL store) or sqlite3 * (SQLite store; the same library) to the same database,
- * before your COMMIT. The cursor move is refused (CONFLICT, LEASE_LOST) when the lease is gone: roll back then. Return
- * OK from the handler only after your COMMIT succeeded. */
+ * before your COMMIT. In a batch it moves the cursors past all of its events. The move is refused (CONFLICT,
+ * LEASE_LOST) when the lease is gone: roll back then. Return OK from the handler only after your COMMIT succeeded. */
 TRILHA_API trilha_status trilha_delivery_advance_in(trilha_delivery *delivery, void *connection,
                                                     trilha_error *error) TRILHA_MUST_USE;
 

@@ -5,12 +5,29 @@
 #ifndef TRILHA_DELIVERY_HPP
 #define TRILHA_DELIVERY_HPP
 
+#include <cstddef>
 #include <exception>
 #include <utility>
 
 #include "trilha/delivery.h"
 
 namespace trilha_cpp {
+
+namespace detail {
+
+template <typename Call>
+trilha_status guarded(trilha_delivery *delivery, Call call) noexcept {
+  try {
+    call();
+    return TRILHA_OK;
+  } catch (const std::exception &failure) {
+    return trilha_delivery_fail(delivery, "%s", failure.what());
+  } catch (...) {
+    return trilha_delivery_fail(delivery, "the handler threw something that is no std::exception");
+  }
+}
+
+}  // namespace detail
 
 /** A callable `void(const trilha_event &, trilha_delivery *)` as a trilha_handler: returning is success, throwing is a
  *  failure with what() as its message. The object must outlive the subscription or consumer that points to it. */
@@ -30,14 +47,33 @@ class handler {
 
   /** The trilha_handler itself; `user` is the handler object. */
   static trilha_status call(void *user, const trilha_event *event, trilha_delivery *delivery) noexcept {
-    try {
-      static_cast<handler *>(user)->callable_(*event, delivery);
-      return TRILHA_OK;
-    } catch (const std::exception &failure) {
-      return trilha_delivery_fail(delivery, "%s", failure.what());
-    } catch (...) {
-      return trilha_delivery_fail(delivery, "the handler threw something that is no std::exception");
-    }
+    return detail::guarded(delivery, [&] { static_cast<handler *>(user)->callable_(*event, delivery); });
+  }
+
+ private:
+  Callable callable_;
+};
+
+/** The same for several events in one call: a callable `void(const trilha_event *, std::size_t, trilha_delivery *)` as
+ *  a trilha_batch_handler. */
+template <typename Callable>
+class batch_handler {
+ public:
+  explicit batch_handler(Callable callable) : callable_(std::move(callable)) {}
+  batch_handler(const batch_handler &) = delete;
+  batch_handler &operator=(const batch_handler &) = delete;
+
+  /** Sets the batch handler and user of trilha_consumer_options. */
+  void bind(trilha_consumer_options &options) {
+    options.batch_handler = &batch_handler::call;
+    options.user = this;
+  }
+
+  /** The trilha_batch_handler itself; `user` is the batch_handler object. */
+  static trilha_status call(void *user, const trilha_event *events, std::size_t count,
+                            trilha_delivery *delivery) noexcept {
+    return detail::guarded(delivery,
+                           [&] { static_cast<batch_handler *>(user)->callable_(events, count, delivery); });
   }
 
  private:

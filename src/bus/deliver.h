@@ -21,9 +21,11 @@
 
 /* One call of one handler. */
 typedef struct trilha_attempt {
-  const trilha_event *event;
+  const trilha_event *event; /* the first of `count` */
+  size_t count;              /* 0: one, as 1 */
   trilha_text colonia, handler_nome;
   trilha_handler handler;
+  trilha_batch_handler batch_handler; /* called instead where handler is NULL */
   void *user;
   int64_t attempt; /* 1 for the first */
   /* How this delivery's cursor moves inside the handler's own transaction; NULL where there is no cursor. */

@@ -18,11 +18,18 @@ void trilha_outcome_done(trilha_outcome *outcome) {
 const char *trilha_delivery_colonia(const trilha_delivery *delivery) {
   return delivery->colonia;
 }
+/* NULL for a batch of several: there is no one event that runs. */
+static const trilha_event *running(const trilha_delivery *delivery) {
+  return delivery->attempt->count > 1 ? NULL : delivery->attempt->event;
+}
+
 const char *trilha_delivery_event_id(const trilha_delivery *delivery) {
-  return delivery->attempt->event->event_id;
+  const trilha_event *event = running(delivery);
+  return event == NULL ? NULL : event->event_id;
 }
 const char *trilha_delivery_correlacao_id(const trilha_delivery *delivery) {
-  return delivery->attempt->event->correlacao_id;
+  const trilha_event *event = running(delivery);
+  return event == NULL ? NULL : event->correlacao_id;
 }
 int64_t trilha_delivery_attempt(const trilha_delivery *delivery) {
   return delivery->attempt->attempt;
@@ -71,9 +78,11 @@ trilha_status trilha_delivery_fail_with_stack(trilha_delivery *delivery, trilha_
 trilha_status trilha_delivery_publish(trilha_delivery *delivery, const trilha_publication *publication,
                                       trilha_publish_result *ret_result, trilha_error *error) {
   trilha_publication with_context = *publication;
-  const trilha_event *event = delivery->attempt->event;
-  if (with_context.correlacao_id.data == NULL) with_context.correlacao_id = trilha_text_of(event->correlacao_id);
-  if (with_context.causation_id.data == NULL) with_context.causation_id = trilha_text_of(event->event_id);
+  const trilha_event *event = running(delivery);
+  if (event != NULL && with_context.correlacao_id.data == NULL)
+    with_context.correlacao_id = trilha_text_of(event->correlacao_id);
+  if (event != NULL && with_context.causation_id.data == NULL)
+    with_context.causation_id = trilha_text_of(event->event_id);
   return trilha_bus_publish(delivery->bus, &with_context, 1, ret_result, error);
 }
 
@@ -94,6 +103,7 @@ static void say_outcome(const trilha_bus *bus, const trilha_attempt *attempt, bo
   trilha_fields_text(&fields, "colonia", attempt->colonia);
   trilha_fields_string(&fields, "event_id", attempt->event->event_id);
   trilha_fields_i64(&fields, "sequence_number", attempt->event->sequence_number);
+  if (attempt->count > 1) trilha_fields_i64(&fields, "events", (int64_t)attempt->count);
   trilha_fields_i64(&fields, "attempt", attempt->attempt);
   trilha_fields_i64(&fields, "duration_us", took_ns / 1000);
   trilha_fields_string(&fields, "status", success ? "success" : "failure");
@@ -101,6 +111,11 @@ static void say_outcome(const trilha_bus *bus, const trilha_attempt *attempt, bo
   if (success) return;
   trilha_fields_text(&fields, "handler_nome", attempt->handler_nome);
   trilha_emit(&bus->diagnostics, TRILHA_ERROR, "event.handler_failed", "Falha em manipulador de evento", &fields);
+}
+
+static trilha_status call_handler(const trilha_attempt *attempt, trilha_delivery *delivery) {
+  if (attempt->handler != NULL) return attempt->handler(attempt->user, attempt->event, delivery);
+  return attempt->batch_handler(attempt->user, attempt->event, attempt->count == 0 ? 1 : attempt->count, delivery);
 }
 
 void trilha_protected_call(trilha_bus *bus, const trilha_attempt *attempt, trilha_outcome *ret_outcome) {
@@ -115,7 +130,7 @@ void trilha_protected_call(trilha_bus *bus, const trilha_attempt *attempt, trilh
   struct trilha_delivery delivery = {.bus = bus, .attempt = attempt, .outcome = ret_outcome, .colonia = colonia};
   trilha_delivery_enter(bus->live, &delivery);
   int64_t from = trilha_clock_monotonic_ns();
-  trilha_status status = attempt->handler(attempt->user, attempt->event, &delivery);
+  trilha_status status = call_handler(attempt, &delivery);
   int64_t took = trilha_clock_monotonic_ns() - from;
   trilha_delivery_leave(bus->live, &delivery);
   ret_outcome->success = status == TRILHA_OK;

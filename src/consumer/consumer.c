@@ -23,7 +23,8 @@ static trilha_status check(const trilha_consumer_options *o, trilha_error *err) 
   if (!is_name(o->colonia, TRILHA_COLONIA_CHARS_MAX)) return bad_option(err, "colonia must have 1 to 100 characters");
   if (o->grupo.size != 0 && !is_name(o->grupo, TRILHA_COLONIA_CHARS_MAX))
     return bad_option(err, "grupo must have at most 100 characters");
-  if (o->handler == NULL) return bad_option(err, "the handler must not be NULL");
+  if ((o->handler == NULL) == (o->batch_handler == NULL))
+    return bad_option(err, "a consumer has a handler or a batch_handler, one of them");
   if (o->type_count == 0 || o->type_count > TRILHA_CONSUMER_TYPES_MAX || o->types == NULL)
     return bad_option(err, "a consumer has 1 to 64 types");
   for (size_t i = 0; i < o->type_count; i++) {
@@ -61,7 +62,7 @@ static trilha_status allocate(trilha_consumer *c, const trilha_consumer_options 
   size_t n = o->type_count;
   c->options = *o;
   if (c->options.lease_ms == 0) c->options.lease_ms = TRILHA_CONSUMER_LEASE_MS;
-  if (c->options.batch_max == 0) c->options.batch_max = 1;
+  if (c->options.batch_max == 0) c->options.batch_max = o->batch_handler == NULL ? 1 : TRILHA_CONSUMER_BATCH_DEFAULT;
   c->options.colonia = keep(c, o->colonia, &ok);
   c->options.grupo = keep(c, o->grupo, &ok);
   c->options.handler_nome = keep(c, o->handler_nome, &ok);
@@ -84,6 +85,7 @@ trilha_status trilha_consumer_create(trilha_bus *bus, trilha_store *store, trilh
   if (status != TRILHA_OK) return status;
   trilha_consumer *c = calloc(1, sizeof *c);
   if (c == NULL) return trilha_error_no_memory(err);
+  c->created_by = getpid();
   c->bus = bus;
   c->store = store;
   c->deadletter = deadletter;

@@ -11,6 +11,7 @@
 
 #define TRILHA_CONSUMER_TYPES_MAX      64
 #define TRILHA_CONSUMER_BATCH_MAX      1000
+#define TRILHA_CONSUMER_BATCH_DEFAULT  100   /* events of one call of a batch handler */
 #define TRILHA_CONSUMER_LEASE_MS       15000 /* default; renewed every third of it */
 #define TRILHA_CONSUMER_LEASE_LEAST_MS 1000
 #define TRILHA_CONSUMER_PAGE_BYTES_MAX ((size_t)4 << 20) /* memory of one page, one event more */
@@ -36,7 +37,7 @@ typedef struct trilha_reprocessor {
 trilha_status trilha_reprocess_colony(const trilha_reprocessor *r, trilha_text colonia, trilha_text user,
                                       unsigned wait_ms, trilha_reprocessed *ret_reprocessed,
                                       trilha_error *err) TRILHA_MUST_USE;
-/* handler NULL: the subscriptions of this process. Rows of types that `types` does not list are left alone (type_count
+/* No handler: the subscriptions of this process. Rows of types that `types` does not list are left alone (type_count
  * 0: all). */
 typedef struct trilha_reprocess_how {
   trilha_text colonia;
@@ -45,8 +46,10 @@ typedef struct trilha_reprocess_how {
   const int64_t *ids;
   size_t id_count;
   trilha_handler handler;
+  trilha_batch_handler batch_handler; /* called instead, with one event, where handler is NULL */
   trilha_text handler_nome;
   void *user;
+  int64_t max_attempts;     /* before failed_permanent; 0: the handle's */
   const _Atomic bool *stop; /* may be NULL */
 } trilha_reprocess_how;
 trilha_status trilha_reprocess_rows(const trilha_reprocessor *r, const trilha_reprocess_how *how,

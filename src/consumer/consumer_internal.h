@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/types.h>
 
 #include "consumer/consumer.h"
 
@@ -27,6 +28,7 @@ struct trilha_consumer {
   trilha_consumer_options options;
   trilha_text *types;
   char holder[96];
+  pid_t created_by;
 
   _Atomic bool stopping;
   _Atomic bool lost; /* the lease is somebody else's */
@@ -46,6 +48,18 @@ void trilha_consumer_name_holder(char *out, size_t size);
 
 /* The index of a type among the consumer's. */
 size_t trilha_consumer_type(const trilha_consumer *c, const char *tipo);
+
+/* deliver.c: the events first to first + count are handed to the handler in their order, dead letters stored, cursors
+ * moved (or noted for a later move) and positions after them. Another status than OK: the turn as holder is over. */
+typedef struct trilha_due_event {
+  bool closed;      /* its dead letter: resolved or given up */
+  int64_t attempts; /* failures recorded before */
+} trilha_due_event;
+trilha_status trilha_consumer_deliver(trilha_consumer *c, const trilha_event *events, const trilha_due_event *due,
+                                      size_t count, trilha_error *err);
+/* Stores the cursor moves that are noted. */
+trilha_status trilha_consumer_store_moves(trilha_consumer *c, trilha_error *err);
+bool trilha_consumer_must_end(const trilha_consumer *c);
 
 trilha_status trilha_heartbeat_start(trilha_consumer *c, trilha_error *err);
 void trilha_heartbeat_stop(trilha_consumer *c);

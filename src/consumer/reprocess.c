@@ -52,12 +52,13 @@ static trilha_status load(void *user, const trilha_event_row *row, trilha_error 
 static trilha_status call(const trilha_reprocessor *r, const trilha_reprocess_how *how, const taken *t,
                           const trilha_event *event, trilha_outcome *outcome, trilha_buffer *handler_nome,
                           trilha_error *err) {
-  if (how->handler == NULL)
+  if (how->handler == NULL && how->batch_handler == NULL)
     return trilha_bus_deliver_now(r->bus, how->colonia, event, t->attempts, outcome, handler_nome, err);
   trilha_attempt attempt = {.event = event,
                             .colonia = how->colonia,
                             .handler_nome = how->handler_nome,
                             .handler = how->handler,
+                            .batch_handler = how->batch_handler,
                             .user = how->user,
                             .attempt = t->attempts};
   trilha_protected_call(r->bus, &attempt, outcome);
@@ -91,6 +92,7 @@ static trilha_status run_row(const trilha_reprocessor *r, const trilha_reprocess
     status = trilha_error_set(err, TRILHA_UNAVAILABLE, "FAULT", "fault point");
   if (status == TRILHA_OK) {
     trilha_failed_delivery failed = {.event = &l.event,
+                                     .max_attempts = how->max_attempts,
                                      .colonia = how->colonia,
                                      .handler_nome = trilha_buffer_text(&handler_nome),
                                      .message = trilha_buffer_text(&outcome.message),

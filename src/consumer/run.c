@@ -1,13 +1,11 @@
 /* consumer/run: the loop of a durable consumer (specification 000, section 3.6).
  *
  * Stand by for the lease; seed missing cursors; then read pages of what is due, merged by sequence over the types, each
- * from its own position. A success moves its type's cursor under the lease's token. A failure becomes a dead letter and
- * the cursor stays; the position goes on only when that dead letter is stored (ruling R14), else the same event comes
- * again. If you change this: the position of a type may never pass an event that neither succeeded, nor has a stored
- * dead letter, nor was closed before.
+ * from its own position, and deliver them (deliver.c). Between pages: reprocess requests, and rows that a crash left.
  */
+#include <unistd.h>
+
 #include "base/error.h"
-#include "base/fault.h"
 #include "base/uuid.h"
 #include "consumer/consumer_internal.h"
 
@@ -19,15 +17,10 @@ static trilha_deadline soon(void) {
 
 /* --- one page of due events --------------------------------------------------------------------------------- */
 
-typedef struct due {
-  trilha_event event;
-  bool closed;
-  int64_t attempts; /* before this one */
-} due;
-
 typedef struct page {
   trilha_arena arena;
-  due *items;
+  trilha_event *events;
+  trilha_due_event *due;
   size_t count, bytes;
   bool full;
   int64_t scanned_to[TRILHA_CONSUMER_TYPES_MAX];
@@ -39,10 +32,8 @@ static trilha_status take(void *user, const trilha_due_row *row, trilha_error *e
   p->full = p->count > 0 && p->bytes + event->payload.size > TRILHA_CONSUMER_PAGE_BYTES_MAX;
   if (p->full) return TRILHA_CANCELLED;
   p->bytes += event->payload.size;
-  due *d = &p->items[p->count];
-  d->closed = row->closed;
-  d->attempts = row->attempts;
-  trilha_status status = trilha_event_from_row(&p->arena, event, TRILHA_PAYLOAD_REDIGIDO, &d->event, err);
+  p->due[p->count] = (trilha_due_event){row->closed, row->attempts};
+  trilha_status status = trilha_event_from_row(&p->arena, event, TRILHA_PAYLOAD_REDIGIDO, &p->events[p->count], err);
   if (status == TRILHA_OK) p->count++;
   return status;
 }
@@ -52,119 +43,14 @@ static trilha_status read_page(trilha_consumer *c, page *p, trilha_error *err) {
   trilha_arena_reset(&p->arena);
   p->count = p->bytes = 0;
   p->full = false;
-  p->items = trilha_arena_array(&p->arena, TRILHA_CONSUMER_PAGE_ROWS, sizeof *p->items);
-  if (p->items == NULL) return trilha_error_no_memory(err);
+  p->events = trilha_arena_array(&p->arena, TRILHA_CONSUMER_PAGE_ROWS, sizeof *p->events);
+  p->due = trilha_arena_array(&p->arena, TRILHA_CONSUMER_PAGE_ROWS, sizeof *p->due);
+  if (p->events == NULL || p->due == NULL) return trilha_error_no_memory(err);
   trilha_status status =
       c->store->delivery->events_due(c->store, c->options.colonia, c->positions, c->options.type_count,
                                      TRILHA_CONSUMER_PAGE_ROWS, soon(), take, p, p->scanned_to, &own);
   if (p->full) return TRILHA_OK;
   return status == TRILHA_OK ? TRILHA_OK : trilha_error_copy(err, &own);
-}
-
-/* --- cursor moves --------------------------------------------------------------------------------------------- */
-
-static trilha_status store_moves(trilha_consumer *c, trilha_error *err) {
-  if (c->move_count == 0) return TRILHA_OK;
-  trilha_cursor moves[TRILHA_CONSUMER_TYPES_MAX];
-  size_t n = 0;
-  for (size_t i = 0; i < c->options.type_count; i++)
-    if (c->moves[i].tipo.data != NULL) moves[n++] = c->moves[i];
-  if (TRILHA_FAULT("consumer.cursor.before_store"))
-    return trilha_error_set(err, TRILHA_UNAVAILABLE, "FAULT", "fault point");
-  trilha_status status = c->store->delivery->cursors_advance(
-      c->store, &c->lease, moves, n, (const unsigned char(*)[16])c->resolved, c->move_count, soon(), err);
-  if (status == TRILHA_OK && TRILHA_FAULT("consumer.cursor.after_store"))
-    status = trilha_error_set(err, TRILHA_UNAVAILABLE, "FAULT", "fault point");
-  if (status != TRILHA_OK) return status;
-  for (size_t i = 0; i < c->options.type_count; i++) c->moves[i] = (trilha_cursor){0};
-  c->move_count = 0;
-  return TRILHA_OK;
-}
-
-/* A success: its move is stored now, or with its batch. */
-static trilha_status note_success(trilha_consumer *c, size_t type, const trilha_event *event, trilha_error *err) {
-  c->moves[type] = (trilha_cursor){.tipo = c->types[type], .last_sequence = event->sequence_number};
-  if (!trilha_uuid_parse(trilha_text_of(event->event_id), c->resolved[c->move_count]))
-    return trilha_error_set(err, TRILHA_CORRUPT, "UUID_INVALID", "a stored event id is no UUID");
-  c->move_count++;
-  return c->move_count >= c->options.batch_max ? store_moves(c, err) : TRILHA_OK;
-}
-
-typedef struct advancing {
-  trilha_consumer *c;
-  size_t type;
-  const trilha_event *event;
-} advancing;
-
-/* Inside the handler's own transaction, on its connection. */
-static trilha_status advance(void *user, void *connection, trilha_error *err) {
-  advancing *a = user;
-  unsigned char id[16];
-  trilha_cursor move = {.tipo = a->c->types[a->type], .last_sequence = a->event->sequence_number};
-  if (!trilha_uuid_parse(trilha_text_of(a->event->event_id), id))
-    return trilha_error_set(err, TRILHA_CORRUPT, "UUID_INVALID", "a stored event id is no UUID");
-  trilha_status status =
-      a->c->store->delivery->cursors_advance_in(a->c->store, connection, &a->c->lease, &move, id, err);
-  if (status == TRILHA_OK) a->c->advanced = true;
-  return status;
-}
-
-/* --- one event -------------------------------------------------------------------------------------------------- */
-
-static trilha_status record_failure(trilha_consumer *c, const trilha_event *event, const trilha_outcome *outcome,
-                                    trilha_error *err) {
-  trilha_failed_delivery failed = {.event = event,
-                                   .lease = &c->lease,
-                                   .colonia = c->options.colonia,
-                                   .handler_nome = c->options.handler_nome,
-                                   .message = trilha_buffer_text(&outcome->message),
-                                   .stack = trilha_buffer_text(&outcome->stack)};
-  return trilha_deadletter_record(c->deadletter, &failed, err);
-}
-
-static trilha_status handle(trilha_consumer *c, const due *d, trilha_error *err) {
-  size_t type = trilha_consumer_type(c, d->event.tipo);
-  advancing user = {c, type, &d->event};
-  trilha_attempt attempt = {.event = &d->event,
-                            .colonia = c->options.colonia,
-                            .handler_nome = c->options.handler_nome,
-                            .handler = c->options.handler,
-                            .user = c->options.user,
-                            .attempt = d->attempts + 1,
-                            .advance = advance,
-                            .advance_user = &user};
-  trilha_outcome outcome;
-  c->advanced = false;
-  trilha_protected_call(c->bus, &attempt, &outcome);
-  trilha_status status;
-  if (!outcome.success)
-    status = record_failure(c, &d->event, &outcome, err);
-  else if (c->advanced) /* the cursor moved with the effect; earlier successes of the batch are below or of other types
-                         */
-    status = store_moves(c, err);
-  else
-    status = note_success(c, type, &d->event, err);
-  trilha_outcome_done(&outcome);
-  if (status == TRILHA_OK) c->positions[type].last_sequence = d->event.sequence_number;
-  return status;
-}
-
-static bool must_end(trilha_consumer *c) {
-  return atomic_load(&c->stopping) || atomic_load(&c->lost);
-}
-
-static trilha_status handle_page(trilha_consumer *c, const page *p, trilha_error *err) {
-  for (size_t i = 0; i < p->count && !must_end(c); i++) {
-    const due *d = &p->items[i];
-    size_t type = trilha_consumer_type(c, d->event.tipo);
-    if (d->closed && !c->everything[type]) { /* ruling R15: succeeded or given up elsewhere */
-      c->positions[type].last_sequence = d->event.sequence_number;
-      continue;
-    }
-    trilha_status status = handle(c, d, err);
-    if (status != TRILHA_OK) return status;
-  }
-  return store_moves(c, err);
 }
 
 /* --- the cursors' beginning -------------------------------------------------------------------------------------- */
@@ -237,13 +123,15 @@ static trilha_status serve_requests(trilha_consumer *c, trilha_error *err) {
                               .types = c->types,
                               .type_count = c->options.type_count,
                               .handler = c->options.handler,
+                              .batch_handler = c->options.batch_handler,
                               .handler_nome = c->options.handler_nome,
                               .user = c->options.user,
+                              .max_attempts = c->options.max_attempts,
                               .stop = &c->stopping};
   trilha_reprocessed done = {0};
   status = trilha_reprocess_rows(&r, &how, &done, err);
   /* Stopped on the way: whoever holds the lease next does the rest and answers. */
-  if (status != TRILHA_OK || must_end(c)) return status;
+  if (status != TRILHA_OK || trilha_consumer_must_end(c)) return status;
   return op->request_settle(c->store, &c->lease, request, done.reprocessados, done.failed, soon(), err);
 }
 
@@ -278,12 +166,12 @@ static void note_scanned(trilha_consumer *c, const page *p) {
 static trilha_status follow(trilha_consumer *c, page *p, trilha_error *err) {
   trilha_deadline recover_at = trilha_deadline_in_ms(0);
   trilha_status status = read_positions(c, err);
-  while (status == TRILHA_OK && !must_end(c)) {
+  while (status == TRILHA_OK && !trilha_consumer_must_end(c)) {
     status = between_pages(c, &recover_at, err);
     if (status == TRILHA_OK) status = read_page(c, p, err);
     if (status != TRILHA_OK) break;
     if (p->count != 0) {
-      status = handle_page(c, p, err);
+      status = trilha_consumer_deliver(c, p->events, p->due, p->count, err);
       continue;
     }
     note_scanned(c, p);
@@ -333,7 +221,7 @@ static trilha_status hold(trilha_consumer *c, page *p, trilha_error *err) {
   if (status == TRILHA_OK) status = follow(c, p, &own);
   trilha_error ignored = {0};
   /* Successes before whatever ended the turn are kept: what is not stored is delivered again. */
-  if (!atomic_load(&c->lost) && own.status != TRILHA_CONFLICT) (void)!store_moves(c, &ignored);
+  if (!atomic_load(&c->lost) && own.status != TRILHA_CONFLICT) (void)!trilha_consumer_store_moves(c, &ignored);
   trilha_heartbeat_stop(c);
   if (own.status == TRILHA_CONFLICT) atomic_store(&c->lost, true);
   let_go(c);
@@ -353,6 +241,10 @@ static bool passes_by_itself(const trilha_error *error) {
 }
 
 trilha_status trilha_consumer_run_until_stopped(trilha_consumer *c, trilha_error *err) {
+  if (c->created_by != getpid())
+    return trilha_error_set(
+        err, TRILHA_USAGE, "HANDLE_FORKED",
+        "this consumer was made before fork(); open a new handle and consumer in the child process");
   page p = {0};
   trilha_error own = {0};
   trilha_status status = c->store->delivery->cursors_prepare(c->store, c->options.colonia, soon(), &own);

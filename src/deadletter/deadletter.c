@@ -99,6 +99,10 @@ static void say_not_recorded(const trilha_deadletter *d, const trilha_failed_del
   trilha_emit(&d->diagnostics, TRILHA_ERROR, "dlq.write_failed", "Falha ao registrar na DLQ", &fields);
 }
 
+static int64_t attempts_of(const trilha_deadletter *d, const trilha_failed_delivery *failed) {
+  return failed != NULL && failed->max_attempts > 0 ? failed->max_attempts : d->max_attempts;
+}
+
 trilha_status trilha_deadletter_record(trilha_deadletter *d, const trilha_failed_delivery *failed, trilha_error *err) {
   scrubbed s;
   trilha_error own = {0};
@@ -107,7 +111,8 @@ trilha_status trilha_deadletter_record(trilha_deadletter *d, const trilha_failed
   if (status == TRILHA_OK && TRILHA_FAULT("deadletter.record.before_store"))
     status = trilha_error_set(&own, TRILHA_UNAVAILABLE, "FAULT", "fault point");
   if (status == TRILHA_OK)
-    status = d->store->delivery->dead_letter_fail(d->store, &s.failure, d->max_attempts, deadline(), &attempts, &own);
+    status =
+        d->store->delivery->dead_letter_fail(d->store, &s.failure, attempts_of(d, failed), deadline(), &attempts, &own);
   scrubbed_done(&s);
   if (status == TRILHA_OK && TRILHA_FAULT("deadletter.record.after_store"))
     status = trilha_error_set(&own, TRILHA_UNAVAILABLE, "FAULT", "fault point");
@@ -126,7 +131,7 @@ trilha_status trilha_deadletter_settle(trilha_deadletter *d, int64_t id, int64_t
   trilha_status status = failed == NULL ? TRILHA_OK : scrub(failed, &s, &own);
   if (status == TRILHA_OK)
     status = d->store->delivery->dead_letter_settle(d->store, id, token, failed == NULL ? NULL : &s.failure,
-                                                    d->max_attempts, deadline(), &own);
+                                                    attempts_of(d, failed), deadline(), &own);
   scrubbed_done(&s);
   if (status == TRILHA_OK)
     trilha_deadletter_say_gauge(d);

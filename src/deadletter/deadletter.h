@@ -47,6 +47,7 @@ typedef struct trilha_failed_delivery {
   trilha_text stored_payload; /* the redacted one, absent when the event's own payload is it */
   trilha_text colonia, handler_nome, message, stack;
   const trilha_lease *lease; /* of the durable consumer that delivered it; NULL: none */
+  int64_t max_attempts;      /* before failed_permanent; 0: the handle's */
 } trilha_failed_delivery;
 
 /* Scrubs and stores (ruling R16), then says the new gauge. A failure to store is said ("Falha ao registrar na DLQ") and

@@ -172,10 +172,11 @@ typedef struct trilha_delivery_operations {
 
   /* --- the effect's own transaction --- */
 
-  /* The cursor move and the dead letter's resolution inside a transaction that the caller has open on its own
-   * connection (PGconn * or sqlite3 *) to the same database: takes part, never begins, commits or rolls back. */
+  /* cursors_advance inside a transaction that the caller has open on its own connection (PGconn * or sqlite3 *) to the
+   * same database: takes part, never begins, commits or rolls back. */
   trilha_status (*cursors_advance_in)(trilha_store *store, void *connection, const trilha_lease *lease,
-                                      const trilha_cursor *cursor, const unsigned char resolved_event_id[16],
+                                      const trilha_cursor *cursors, size_t count,
+                                      const unsigned char (*resolved_event_ids)[16], size_t resolved_count,
                                       trilha_error *err);
 } trilha_delivery_operations;
 

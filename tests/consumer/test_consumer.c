@@ -31,6 +31,7 @@ enum { SEEN_MAX = 4096 };
 typedef struct witness {
   int64_t seen[SEEN_MAX];
   char types[SEEN_MAX];
+  int64_t attempts[SEEN_MAX];
   _Atomic size_t count; /* read by tests while a consumer's thread counts */
   int64_t fail_at;      /* the event with this sequence fails while fail_left > 0 */
   int fail_left;
@@ -39,6 +40,7 @@ typedef struct witness {
 static trilha_status see(void *user, const trilha_event *event, trilha_delivery *delivery) {
   witness *w = user;
   if (w->count < SEEN_MAX) {
+    w->attempts[w->count] = trilha_delivery_attempt(delivery);
     w->types[w->count] = event->tipo[strlen(event->tipo) - 1];
     w->seen[w->count++] = event->sequence_number;
   }
@@ -136,6 +138,8 @@ static void T18_R15_boot_replay_after_repair_resolves_and_moves_the_cursor(void 
   drain(handle, &w, TRILHA_FROM_NOW);
   assert_int_equal(w.count, 4);
   assert_int_equal(w.seen[3], 3);
+  assert_int_equal(w.attempts[2], 1);
+  assert_int_equal(w.attempts[3], 2); /* from the log again, and counted */
   assert_int_equal(cursor(state, "teste.a"), 3);
   assert_int_equal(letters(handle, "resolved"), 1);
 }
@@ -247,6 +251,42 @@ static void B13_R17_a_reprocess_asked_elsewhere_runs_here_and_never_moves_the_cu
   stop(&r);
   assert_int_equal(cursor(state, "teste.a"), 10);
   assert_int_equal(letters(handle, "resolved"), 1);
+  trilha_close(other);
+}
+
+static void R17_a_reprocess_asked_elsewhere_is_answered_by_every_group_of_the_colony(void **state) {
+  trilha *handle = begin(state);
+  trilha *other = trilha_fixture_open(*state, ((trilha_fixture *)*state)->keyring);
+  witness seen[2] = {{.fail_at = 1, .fail_left = 1}, {.fail_at = 2, .fail_left = 2}};
+  running r[2] = {{0}};
+  for (size_t i = 0; i < 2; i++) publish_number(handle, i == 0 ? "teste.a" : "teste.b", (int)i);
+  for (size_t i = 0; i < 2; i++) {
+    trilha_consumer_options options = {.colonia = TRILHA_TEXT("D-4"),
+                                       .grupo = i == 0 ? TRILHA_TEXT("um") : TRILHA_TEXT("dois"),
+                                       .types = &both[i],
+                                       .type_count = 1,
+                                       .handler = see,
+                                       .user = &seen[i],
+                                       .from = TRILHA_FROM_START,
+                                       .lease_ms = 2000};
+    assert_int_equal(trilha_consumer_new(handle, &options, &r[i].consumer, NULL), TRILHA_OK);
+    assert_int_equal(pthread_create(&r[i].thread, NULL, run_consumer, &r[i]), 0);
+    wait_until_seen(&seen[i].count, 1);
+  }
+  trilha_reprocessed done = {0};
+  for (trilha_deadline end = trilha_deadline_in_ms(30000); letters(handle, "pendente") < 2;) {
+    assert_false(trilha_deadline_passed(end));
+    trilha_clock_sleep_ms(10);
+  }
+  assert_int_equal(trilha_reprocess(other, TRILHA_TEXT("D-4"), TRILHA_TEXT("tests"), 30000, &done, NULL), TRILHA_OK);
+  assert_int_equal(done.reprocessados, 1);
+  assert_int_equal(done.failed, 1);
+  assert_null(done.reason);
+  for (size_t i = 0; i < 2; i++) stop(&r[i]);
+  assert_int_equal(seen[0].count, 2);
+  assert_int_equal(seen[1].count, 2);
+  assert_int_equal(letters(handle, "resolved"), 1);
+  assert_int_equal(letters(handle, "pendente"), 1);
   trilha_close(other);
 }
 
@@ -554,6 +594,7 @@ int main(int argc, char **argv) {
       ON_A_FRESH_STORE(R16_boot_replay_gives_a_poisonous_event_up_after_its_attempts),
       ON_A_FRESH_STORE(a_running_consumer_follows_the_log_and_stops_cleanly),
       ON_A_FRESH_STORE(B13_R17_a_reprocess_asked_elsewhere_runs_here_and_never_moves_the_cursor),
+      ON_A_FRESH_STORE(R17_a_reprocess_asked_elsewhere_is_answered_by_every_group_of_the_colony),
       ON_A_FRESH_STORE(R18_a_second_consumer_stands_by_and_takes_over),
       ON_A_FRESH_STORE(two_groups_of_a_colony_never_share_a_type_at_once),
       ON_A_FRESH_STORE(G2_an_event_whose_publisher_died_before_delivering_reaches_the_consumer),

@@ -149,7 +149,11 @@ static int role_hasty(const char *url, const char *path, const char *crash_after
              .crash_after = atoll(crash_after)};
   trilha *handle = open_fast(url, NULL);
   trilha_stream_options options = {.after = last_number(cursor_path)};
-  return trilha_replay_stream(handle, &options, note_too_late, &h, NULL, NULL) == TRILHA_OK ? 0 : 5;
+  trilha_status status = trilha_replay_stream(handle, &options, note_too_late, &h, NULL, NULL);
+  trilha_close(handle);
+  close(h.fd);
+  close(h.cursor_fd);
+  return status == TRILHA_OK ? 0 : 5;
 }
 
 static pid_t spawn_role(const char *role, const char *a, const char *b, const char *c) {

@@ -37,6 +37,10 @@ def test_example_publish_many():
     check("publish_many")
 
 
+def test_example_batch():
+    check("batch")
+
+
 def test_example_query():
     check("query")
 

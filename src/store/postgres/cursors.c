@@ -77,27 +77,32 @@ trilha_status trilha_pg_cursors_seed(trilha_store *store, const trilha_lease *le
   return status;
 }
 
+static void add_advance(trilha_pg_parameters *p, const trilha_lease *lease, const trilha_cursor *cursors, size_t count,
+                        const unsigned char (*resolved_event_ids)[16], size_t resolved_count) {
+  add_lease(p, lease);
+  add_types(p, cursors, count);
+  add_sequences(p, cursors, count);
+  trilha_pg_array_begin(p, TRILHA_PG_UUID, resolved_count);
+  for (size_t i = 0; i < resolved_count; i++) trilha_pg_element_uuid(p, resolved_event_ids[i]);
+  trilha_pg_array_end(p);
+}
+
 trilha_status trilha_pg_cursors_advance(trilha_store *store, const trilha_lease *lease, const trilha_cursor *cursors,
                                         size_t count, const unsigned char (*resolved_event_ids)[16],
                                         size_t resolved_count, trilha_deadline deadline, trilha_error *err) {
   TRILHA_PG_PARAMETERS_SCOPED p;
   TRILHA_PG_RESULT_SCOPED *result = NULL;
   trilha_pg_parameters_init(&p);
-  add_lease(&p, lease);
-  add_types(&p, cursors, count);
-  add_sequences(&p, cursors, count);
-  trilha_pg_array_begin(&p, TRILHA_PG_UUID, resolved_count);
-  for (size_t i = 0; i < resolved_count; i++) trilha_pg_element_uuid(&p, resolved_event_ids[i]);
-  trilha_pg_array_end(&p);
+  add_advance(&p, lease, cursors, count, resolved_event_ids, resolved_count);
   trilha_status status =
       trilha_pg_write_one(trilha_pg_of(store), trilha_sql_postgres_cursors_advance, &p, deadline, &result, err);
   if (status == TRILHA_OK && !trilha_pg_get_bool(result, 0, 0)) status = trilha_pg_lease_lost(err);
   return status;
 }
 
-/* One type and one id, as text parameters: the connection is the caller's and need not speak our binary forms. */
 trilha_status trilha_pg_cursors_advance_in(trilha_store *store, void *connection, const trilha_lease *lease,
-                                           const trilha_cursor *cursor, const unsigned char resolved_event_id[16],
+                                           const trilha_cursor *cursors, size_t count,
+                                           const unsigned char (*resolved_event_ids)[16], size_t resolved_count,
                                            trilha_error *err) {
   (void)store;
   PGconn *pg = connection;
@@ -107,12 +112,7 @@ trilha_status trilha_pg_cursors_advance_in(trilha_store *store, void *connection
   TRILHA_PG_PARAMETERS_SCOPED p;
   TRILHA_PG_RESULT_SCOPED *result = NULL;
   trilha_pg_parameters_init(&p);
-  add_lease(&p, lease);
-  add_types(&p, cursor, 1);
-  add_sequences(&p, cursor, 1);
-  trilha_pg_array_begin(&p, TRILHA_PG_UUID, 1);
-  trilha_pg_element_uuid(&p, resolved_event_id);
-  trilha_pg_array_end(&p);
+  add_advance(&p, lease, cursors, count, resolved_event_ids, resolved_count);
   trilha_status status = trilha_buffer_check(&p.bytes, err);
   if (status != TRILHA_OK) return status;
   const char *values[TRILHA_PG_PARAMETERS_MAX];

@@ -190,7 +190,8 @@ trilha_status trilha_sqlite_cursors_advance(trilha_store *store, const trilha_le
 /* The caller's connection dressed as one of ours for the length of a call: statements are prepared on it and finalized.
  */
 trilha_status trilha_sqlite_cursors_advance_in(trilha_store *store, void *connection, const trilha_lease *lease,
-                                               const trilha_cursor *cursor, const unsigned char resolved_event_id[16],
+                                               const trilha_cursor *cursors, size_t count,
+                                               const unsigned char (*resolved_event_ids)[16], size_t resolved_count,
                                                trilha_error *err) {
   trilha_sqlite_store *s = trilha_sqlite_of(store);
   sqlite3 *db = connection;
@@ -209,9 +210,7 @@ trilha_status trilha_sqlite_cursors_advance_in(trilha_store *store, void *connec
   if (borrowed == NULL) return trilha_error_no_memory(err);
   borrowed->db = db;
   borrowed->deadline = TRILHA_NO_DEADLINE;
-  unsigned char ids[1][16];
-  memcpy(ids[0], resolved_event_id, 16);
-  status = advance(borrowed, lease, schema, cursor, 1, (const unsigned char(*)[16])ids, 1, err);
+  status = advance(borrowed, lease, schema, cursors, count, resolved_event_ids, resolved_count, err);
   for (int i = 0; i < TRILHA_SQLITE_QUERIES; i++) sqlite3_finalize(borrowed->statements[i]);
   free(borrowed);
   return status;

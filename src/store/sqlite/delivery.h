@@ -90,7 +90,8 @@ trilha_status trilha_sqlite_cursors_advance(trilha_store *store, const trilha_le
                                             const unsigned char (*resolved_event_ids)[16], size_t resolved_count,
                                             trilha_deadline deadline, trilha_error *err);
 trilha_status trilha_sqlite_cursors_advance_in(trilha_store *store, void *connection, const trilha_lease *lease,
-                                               const trilha_cursor *cursor, const unsigned char resolved_event_id[16],
+                                               const trilha_cursor *cursors, size_t count,
+                                               const unsigned char (*resolved_event_ids)[16], size_t resolved_count,
                                                trilha_error *err);
 trilha_status trilha_sqlite_consumers_list(trilha_store *store, trilha_text colonia, trilha_deadline deadline,
                                            trilha_consumer_visit visit, void *user, trilha_error *err);
