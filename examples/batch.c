@@ -1,5 +1,5 @@
-/* batch: many events in one call, and one transaction for their effect and the cursor. What the handler writes to its own
- * table of the same database is there once for every event, whatever crashes.
+/* batch: many events in one call, and one transaction for their effect and the cursor. What the handler writes to its
+ * own table of the same database is there once for every event, whatever crashes.
  *
  *     batch [STORE_URL]            default: sqlite:example.db
  */

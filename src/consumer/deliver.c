@@ -1,9 +1,9 @@
 /* consumer/deliver: one page of due events, to the handler and into the cursors (specification 000, section 3.6).
  *
  * A success moves its type's cursor under the lease's token. A failure becomes a dead letter and the cursor stays; the
- * position goes on only when that dead letter is stored (ruling R14), else the same event comes again. A batch that fails
- * is taken apart: each event again, alone. If you change this: the position of a type may never pass an event that
- * neither succeeded, nor has a stored dead letter, nor was closed before.
+ * position goes on only when that dead letter is stored (ruling R14), else the same event comes again. A batch that
+ * fails is taken apart: each event again, alone. If you change this: the position of a type may never pass an event
+ * that neither succeeded, nor has a stored dead letter, nor was closed before.
  */
 #include "base/error.h"
 #include "base/fault.h"
@@ -65,9 +65,9 @@ typedef struct call {
   size_t count;
 } call;
 
-/* Inside the handler's own transaction, on its connection: the moves noted before, which wait for their batch, and those
- * of this call. What was noted stays noted: should the handler roll back, it is stored later, and storing it twice does
- * nothing. */
+/* Inside the handler's own transaction, on its connection: the moves noted before, which wait for their batch, and
+ * those of this call. What was noted stays noted: should the handler roll back, it is stored later, and storing it
+ * twice does nothing. */
 static trilha_status advance(void *user, void *connection, trilha_error *err) {
   const call *now = user;
   trilha_consumer *c = now->c;

@@ -38,7 +38,7 @@ void trilha_json_write_string(trilha_buffer *out, trilha_text text) {
     write_escape(out, (unsigned char)text.data[i]);
     start = i + 1;
   }
-  trilha_buffer_append(out, text.data + start, text.size - start);
+  if (text.size > start) trilha_buffer_append(out, text.data + start, text.size - start); /* empty: data may be NULL */
   trilha_buffer_add_char(out, '"');
 }
 

@@ -295,7 +295,8 @@ static void an_effect_of_many_events_and_their_cursors_are_one_transaction(void 
   sqlite3_close(e.db);
 }
 
-/* --- refusals ------------------------------------------------------------------------------------------------------ */
+/* --- refusals ------------------------------------------------------------------------------------------------------
+ */
 
 static trilha_status never(void *user, const trilha_event *event, trilha_delivery *delivery) {
   (void)user;

@@ -22,7 +22,8 @@
 
 extern char **environ;
 
-/* --- seed and size -------------------------------------------------------------------------------------------------- */
+/* --- seed and size --------------------------------------------------------------------------------------------------
+ */
 
 unsigned fault_seed(void) {
   const char *wanted = getenv("TRILHA_FAULT_SEED");
@@ -41,7 +42,8 @@ int fault_times(int count) {
   return times == NULL ? count : count * atoi(times);
 }
 
-/* --- processes ------------------------------------------------------------------------------------------------------ */
+/* --- processes ------------------------------------------------------------------------------------------------------
+ */
 
 /* The caller's environment with one more entry; the array alone is new. */
 static char **environment_with(const char *setting) {
@@ -125,7 +127,8 @@ void fault_write(int fd, const char *format, ...) {
   if (n < 0 || write(fd, line, (size_t)n) != n) _exit(9);
 }
 
-/* --- publishing under faults ------------------------------------------------------------------------------------------ */
+/* --- publishing under faults
+ * ------------------------------------------------------------------------------------------ */
 
 #define PAYLOAD TRILHA_TEXT("{\"n\":1,\"texto\":\"Rua das Flores\"}")
 
@@ -182,7 +185,8 @@ void fault_resolve(trilha *handle, fault_history *h) {
   }
 }
 
-/* --- histories -------------------------------------------------------------------------------------------------------- */
+/* --- histories
+ * -------------------------------------------------------------------------------------------------------- */
 
 static fault_attempt *add_attempt(fault_history *h) {
   if (h->count == h->capacity) {
@@ -229,7 +233,8 @@ void fault_history_done(fault_history *h) {
   *h = (fault_history){0};
 }
 
-/* --- the checker ------------------------------------------------------------------------------------------------------ */
+/* --- the checker
+ * ------------------------------------------------------------------------------------------------------ */
 
 typedef struct row {
   char id[37];

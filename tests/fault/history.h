@@ -10,7 +10,8 @@
 
 #include "conformance/publishing.h"
 
-/* --- seed and size -------------------------------------------------------------------------------------------------- */
+/* --- seed and size --------------------------------------------------------------------------------------------------
+ */
 
 /* TRILHA_FAULT_SEED, or one from the clock; printed, so that a run can be repeated. */
 unsigned fault_seed(void);
@@ -19,7 +20,8 @@ unsigned fault_draw(unsigned *seed, unsigned below);
 /* `count` times TRILHA_FAULT_TIMES (default 1; `make fault` sets more). */
 int fault_times(int count);
 
-/* --- processes ------------------------------------------------------------------------------------------------------ */
+/* --- processes ------------------------------------------------------------------------------------------------------
+ */
 
 enum { FAULT_WORDS_MAX = 6 };
 /* Starts this program again as `--role words…` (ended by NULL), with "NAME=value" added to its environment when
@@ -40,7 +42,8 @@ trilha *fault_open(const char *url, const char *keyring);
 int fault_open_history(const char *path);
 void fault_write(int fd, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* --- publishing under faults ------------------------------------------------------------------------------------------ */
+/* --- publishing under faults
+ * ------------------------------------------------------------------------------------------ */
 
 enum { FAULT_BATCH_MAX = 5 };
 /* Publishes `count` new events of type teste.a and notes what became of each; the first failure's status. */
@@ -50,7 +53,8 @@ trilha_status fault_publish(trilha *handle, int history, unsigned count, trilha_
 struct fault_history;
 void fault_resolve(trilha *handle, struct fault_history *history);
 
-/* --- histories -------------------------------------------------------------------------------------------------------- */
+/* --- histories
+ * -------------------------------------------------------------------------------------------------------- */
 
 typedef struct fault_attempt {
   char id[37];

@@ -1,8 +1,8 @@
 /* fault: publishers and a consumer killed at random moments under load (reliability 3 and 7; field report B07).
  *
  * Three publishing processes and one durable consumer; one of them at a time gets SIGKILL and is started again. Every
- * attempt and every answer stands in a file, so the checker knows what was acknowledged. The control acknowledges from a
- * buffer in memory, before the commit, and must be caught losing.
+ * attempt and every answer stands in a file, so the checker knows what was acknowledged. The control acknowledges from
+ * a buffer in memory, before the commit, and must be caught losing.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,8 @@
 
 enum { PUBLISHERS = 3, KILLS = 40, PAUSE_MS = 90, LEASE_MS = 3000, BUFFER = 20, PATH = 200 };
 
-/* --- roles ---------------------------------------------------------------------------------------------------------- */
+/* --- roles ----------------------------------------------------------------------------------------------------------
+ */
 
 static int role_publisher(const char *url, const char *keyring, const char *path, const char *seed_text) {
   unsigned seed = (unsigned)strtoul(seed_text, NULL, 10);
@@ -93,7 +94,8 @@ static int role_consumer(const char *url, const char *path, const char *once) {
   return 0;
 }
 
-/* --- the run ---------------------------------------------------------------------------------------------------------- */
+/* --- the run
+ * ---------------------------------------------------------------------------------------------------------- */
 
 typedef struct run {
   trilha_fixture *f;
@@ -171,9 +173,10 @@ static void what_was_acknowledged_is_there_once_and_in_order_whoever_is_killed(v
   start_consumer(&r, "once");
   fault_expect_end(r.consumer);
   fault_deliveries d = fault_check_deliveries(r.seen_path, r.f->handle);
-  printf("# %d publishers and %d consumers killed; %zu events, %zu attempts without an answer; %zu of %zu deliveries "
-         "repeated\n",
-         r.publisher_kills + PUBLISHERS, r.consumer_kills + 1, after.stored, open, d.repeats, d.count);
+  printf(
+      "# %d publishers and %d consumers killed; %zu events, %zu attempts without an answer; %zu of %zu deliveries "
+      "repeated\n",
+      r.publisher_kills + PUBLISHERS, r.consumer_kills + 1, after.stored, open, d.repeats, d.count);
   assert_int_equal(d.missing, 0);
   assert_int_equal(d.foreign, 0);
   assert_int_equal(d.backwards, 0);
@@ -181,7 +184,8 @@ static void what_was_acknowledged_is_there_once_and_in_order_whoever_is_killed(v
   fault_history_done(&h);
 }
 
-/* --- controls --------------------------------------------------------------------------------------------------------- */
+/* --- controls
+ * --------------------------------------------------------------------------------------------------------- */
 
 static void control_an_acknowledgement_before_the_commit_is_caught_losing(void **state) {
   trilha_fixture *f = *state;

@@ -97,11 +97,9 @@ void trilha_fuzz(const char *data, size_t size) {
   if (size == 0) return;
   unsigned n = (unsigned char)data[0] % SCHEMAS;
   const trilha_schema *schema = the_schema(n);
-  /* Terminated, so that plain searches stop. */
-  char *copy = strndup(data + 1, size - 1);
-  trilha_text payload = trilha_text_of(copy);
+  trilha_text payload = {data + 1, size - 1};
   trilha_buffer with = {0}, without = {0};
-  if (copy != NULL && redact(schema, payload, true, &with)) {
+  if (redact(schema, payload, true, &with)) {
     CHECK(trilha_utf8_valid(with.data, with.size));
     CHECK(redact(schema, payload, false, &without));
     CHECK(trilha_text_equal(trilha_buffer_text(&with), trilha_buffer_text(&without)));
@@ -110,5 +108,4 @@ void trilha_fuzz(const char *data, size_t size) {
   }
   trilha_buffer_done(&with);
   trilha_buffer_done(&without);
-  free(copy);
 }
