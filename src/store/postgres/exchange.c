@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "base/fault.h"
 #include "postgres_internal.h"
 
 _Static_assert(TRILHA_SQL_POSTGRES_QUERY_COUNT <= 64, "trilha_pg_connection.prepared has one bit per query");
@@ -204,9 +205,12 @@ trilha_status trilha_pg_run(trilha_pg_connection *c, const trilha_pg_step *steps
     if (checked != TRILHA_OK) return checked;
   }
   note_prepared(&x);
+  if (TRILHA_FAULT("postgres.exchange.before_send"))
+    return trilha_error_set(err, TRILHA_UNAVAILABLE, "STORE_UNAVAILABLE", "fault point");
   *ret_reach = TRILHA_PG_LOST;
   trilha_status status = send_all(&x);
   if (status == TRILHA_OK) status = receive_all(&x);
+  if (TRILHA_FAULT("postgres.exchange.after_answer")) status = TRILHA_UNAVAILABLE;
   if (status != TRILHA_OK) {
     status = broken(&x, status, err);
   } else if (x.failed != NULL) {
