@@ -1,9 +1,9 @@
 /* fault: one whole life of events, killed at every durable step there is (reliability 3 and 9).
  *
  * A process registers a type, publishes, consumes with a handler that fails once, and reprocesses. It is killed at the
- * first write, at the second, and so on until a run reaches its end unharmed; each time the same program runs again, and
- * what it leaves must be as if nothing had happened. The control forgets the ids of its events between the two runs and
- * must be caught storing them twice. Installing is killed step by step in the same way.
+ * first write, at the second, and so on until a run reaches its end unharmed; each time the same program runs again,
+ * and what it leaves must be as if nothing had happened. The control forgets the ids of its events between the two runs
+ * and must be caught storing them twice. Installing is killed step by step in the same way.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -120,7 +120,8 @@ static int role_migrate(const char *url) {
   return 4;
 }
 
-/* --- the raw store ---------------------------------------------------------------------------------------------------- */
+/* --- the raw store
+ * ---------------------------------------------------------------------------------------------------- */
 
 static void change(const trilha_fixture *f, const char *postgres, const char *sqlite) {
   if (f->is_postgres) {
@@ -140,7 +141,8 @@ static void change(const trilha_fixture *f, const char *postgres, const char *sq
 
 /* What the dead hold ends now: waiting for it would be the test's time. */
 static void end_leases(const trilha_fixture *f) {
-  change(f, "UPDATE core.consumer_lease SET expires_at = clock_timestamp()", "UPDATE core_consumer_lease SET boot_us = 0");
+  change(f, "UPDATE core.consumer_lease SET expires_at = clock_timestamp()",
+         "UPDATE core_consumer_lease SET boot_us = 0");
   change(f, "UPDATE core.dead_letter_lease SET expires_at = clock_timestamp()",
          "UPDATE core_dead_letter_lease SET boot_us = 0");
 }
@@ -154,7 +156,8 @@ static int64_t ask(const trilha_fixture *f, const char *postgres, const char *sq
   return trilha_fixture_count(f, sql);
 }
 
-/* --- one round ---------------------------------------------------------------------------------------------------------- */
+/* --- one round
+ * ---------------------------------------------------------------------------------------------------------- */
 
 static bool run_life(const trilha_fixture *f, const char *role, int round, const char *fault) {
   char number[12], seen[PATH], setting[100];
@@ -261,7 +264,8 @@ static void control_a_publisher_that_forgets_its_ids_is_caught_storing_twice(voi
   assert_true(events > EVENTS);
 }
 
-/* --- installing ----------------------------------------------------------------------------------------------------------- */
+/* --- installing
+ * ----------------------------------------------------------------------------------------------------------- */
 
 static void expect_usable(const trilha_fixture *f, const char *url, const char *fault) {
   trilha_options options = {.store_url = url, .keyring = f->keyring};

@@ -1,4 +1,4 @@
-/* tests/store/postgres: a TCP relay in a thread of its own; any number of connections. */
+/* tests/store/postgres: a TCP relay in a thread of its own; up to 32 connections at a time. */
 #include "relay.h"
 
 #include <arpa/inet.h>
@@ -39,12 +39,15 @@ static void close_fd(int *fd) {
 static void accept_one(relay *r) {
   struct sockaddr_in server = loopback(r->server_port);
   pair p = {.client = accept(r->listener, NULL, NULL), .server = socket(AF_INET, SOCK_STREAM, 0)};
-  if (r->pair_count == PAIRS_MAX || connect(p.server, (struct sockaddr *)&server, sizeof server) != 0) {
+  int at = 0; /* the place of a pair that has ended, or a new one */
+  while (at < r->pair_count && (r->pairs[at].client >= 0 || r->pairs[at].server >= 0)) at++;
+  if (at == PAIRS_MAX || connect(p.server, (struct sockaddr *)&server, sizeof server) != 0) {
     close_fd(&p.client);
     close_fd(&p.server);
     return;
   }
-  r->pairs[r->pair_count++] = p;
+  r->pairs[at] = p;
+  if (at == r->pair_count) r->pair_count++;
 }
 
 static bool hand_on(int to, const char *data, size_t size) {

@@ -1,0 +1,430 @@
+/* fault: the database server killed under load, the wire to it cut, its disk full (reliability 4 and 5; field report
+ * B07).
+ *
+ * On a server of its own with fsync on, whose processes all get SIGKILL and which recovers from its write-ahead log; then
+ * behind a relay that cuts requests and answers at random. Publishers go on through all of it and note each answer. The
+ * controls acknowledge before the server has flushed, and take an unknown outcome for a success: both must be caught.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "base/uuid.h"
+#include "fault/history.h"
+#include "store/postgres/relay.h"
+#include "trilha/delivery.h"
+
+enum { PUBLISHERS = 3, CRASHES = 3, CUTS = 30, LEASE_MS = 3000, PATH = 200, SERVER_MS = 120000 };
+
+/* --- roles ------------------------------------------------------------------------------------------------------------ */
+
+static trilha *open_when_there(const char *url, const char *keyring, bool unsafe) {
+  trilha_deadline end = trilha_deadline_in_ms(SERVER_MS);
+  trilha_options options = {.store_url = url, .keyring = keyring, .lock_timeout_ms = 3000, .unsafe_no_fsync = unsafe};
+  trilha_error err = {0};
+  while (!trilha_deadline_passed(end)) {
+    trilha *handle = NULL;
+    err = (trilha_error){0};
+    if (trilha_open(&options, &handle, &err) == TRILHA_OK) return handle;
+    trilha_clock_sleep_ms(50);
+  }
+  fprintf(stderr, "# open: %s %s\n", err.code, err.text);
+  _exit(3);
+}
+
+/* Goes on whatever it is told. */
+static int role_publisher(const char *url, const char *keyring, const char *path, const char *how) {
+  int history = fault_open_history(path);
+  unsigned seed = (unsigned)getpid();
+  trilha *handle = open_when_there(url, keyring, strcmp(how, "unsafe") == 0);
+  for (;;) {
+    trilha_error err = {0};
+    if (fault_publish(handle, history, 1 + fault_draw(&seed, FAULT_BATCH_MAX), &err) == TRILHA_OK) continue;
+    if (err.status != TRILHA_UNAVAILABLE && err.status != TRILHA_OUTCOME_UNKNOWN && err.status != TRILHA_TIMEOUT) {
+      fprintf(stderr, "# publish: %d %s %s\n", (int)err.status, err.code, err.text);
+      return 4;
+    }
+    trilha_clock_sleep_ms(20);
+  }
+}
+
+/* The control: what it does not know it takes for done. */
+static int role_trusting(const char *url, const char *keyring, const char *path) {
+  int history = fault_open_history(path);
+  trilha *handle = open_when_there(url, keyring, false);
+  for (;;) {
+    unsigned char raw[16];
+    char id[TRILHA_UUID_TEXT_SIZE];
+    if (!trilha_uuid_v4(raw)) return 8;
+    trilha_uuid_format(raw, id);
+    trilha_publication p = {.tipo = TRILHA_TEXT("teste.a"),
+                            .origem = TRILHA_TEXT("D-1a"),
+                            .payload = TRILHA_TEXT("{\"n\":1}"),
+                            .event_id = trilha_text_of(id)};
+    trilha_publish_result r;
+    trilha_status status = trilha_publish(handle, &p, &r, NULL);
+    trilha_publish_result_done(&r);
+    if (status == TRILHA_OK || status == TRILHA_OUTCOME_UNKNOWN)
+      fault_write(history, "try %s 0\nack %s 1\n", id, id);
+    else
+      trilha_clock_sleep_ms(20);
+  }
+}
+
+static trilha_status note(void *user, const trilha_event *event, trilha_delivery *delivery) {
+  (void)delivery;
+  fault_write(*(const int *)user, "%lld\n", (long long)event->sequence_number);
+  return TRILHA_OK;
+}
+
+static int role_consumer(const char *url, const char *path, const char *how) {
+  static const trilha_text type[] = {{"teste.a", 7}};
+  int fd = fault_open_history(path);
+  trilha *handle = open_when_there(url, NULL, false);
+  trilha_consumer_options options = {.colonia = TRILHA_TEXT("D-4"),
+                                     .types = type,
+                                     .type_count = 1,
+                                     .handler = note,
+                                     .user = &fd,
+                                     .from = TRILHA_FROM_START,
+                                     .lease_ms = LEASE_MS,
+                                     .once = strcmp(how, "once") == 0};
+  trilha_consumer *consumer = NULL;
+  trilha_error err = {0};
+  if (trilha_consumer_new(handle, &options, &consumer, &err) != TRILHA_OK ||
+      trilha_consumer_run(consumer, &err) != TRILHA_OK) {
+    fprintf(stderr, "# consume: %s %s\n", err.code, err.text);
+    return 5;
+  }
+  trilha_consumer_free(consumer);
+  trilha_close(handle);
+  return 0;
+}
+
+/* --- a server of our own ---------------------------------------------------------------------------------------------- */
+
+static char server_folder[PATH];
+
+/* Runs the tool's verb on it; its exit status. */
+static int server(const char *verb, const char *more) {
+  char command[1400];
+  const char *root = getenv("TRILHA_SOURCE_ROOT");
+  snprintf(command, sizeof command, "%.900s/tools/private-postgres %s %s %s >/dev/null 2>%s.said", root == NULL ? "." : root,
+           verb, server_folder, more, server_folder);
+  return system(command);
+}
+
+static void expect_server(const char *verb) {
+  if (server(verb, "") != 0) fail_msg("the server cannot %s: see %s.said", verb, server_folder);
+}
+
+static bool server_starts(const char *parent) {
+  char owner[40], path[PATH + 8], url[512] = "";
+  snprintf(server_folder, sizeof server_folder, "%s/server", parent);
+  snprintf(owner, sizeof owner, "--owner %ld", (long)getpid());
+  if (server("start", owner) != 0) return false;
+  snprintf(path, sizeof path, "%s/url", server_folder);
+  FILE *file = fopen(path, "r");
+  if (file == NULL || fscanf(file, "%511s", url) != 1) return false;
+  fclose(file);
+  setenv("TRILHA_TEST_POSTGRES_URL", url, 1);
+  setenv("TRILHA_TEST_STORE", "postgresql", 1);
+  return true;
+}
+
+/* --- a run ---------------------------------------------------------------------------------------------------------------- */
+
+typedef struct run {
+  trilha_fixture *f;
+  char url[600]; /* what the roles use */
+  char publisher_paths[PUBLISHERS][PATH], seen_path[PATH];
+  pid_t publishers[PUBLISHERS], consumer;
+  unsigned seed;
+} run;
+
+static void start_consumer(run *r, const char *how) {
+  const char *words[] = {"consumer", strcmp(how, "once") == 0 ? r->f->url : r->url, r->seen_path, how, NULL};
+  r->consumer = fault_start(words, NULL);
+}
+
+static void start_all(run *r, const char *role, const char *how) {
+  trilha_fixture_register(r->f->handle, "teste.a", "1.0.0", trilha_test_schema);
+  snprintf(r->seen_path, PATH, "%s/seen", r->f->folder);
+  for (int i = 0; i < PUBLISHERS; i++) {
+    snprintf(r->publisher_paths[i], PATH, "%s/publisher-%d", r->f->folder, i);
+    const char *words[] = {role, r->url, r->f->keyring, r->publisher_paths[i], how, NULL};
+    r->publishers[i] = fault_start(words, NULL);
+  }
+  start_consumer(r, "follow");
+  for (int i = 0; i < PUBLISHERS; i++) fault_wait_for_lines(r->publisher_paths[i], 20, 60);
+  fault_wait_for_lines(r->seen_path, 1, 60);
+}
+
+static fault_history end_all(run *r) {
+  fault_history h = {0};
+  for (int i = 0; i < PUBLISHERS; i++) {
+    fault_kill(r->publishers[i]);
+    fault_history_read(&h, r->publisher_paths[i]);
+  }
+  return h;
+}
+
+static size_t acknowledged_in(const char *path) {
+  fault_history h = {0};
+  fault_history_read(&h, path);
+  size_t count = 0;
+  for (size_t i = 0; i < h.count; i++) count += h.attempts[i].sequence != 0;
+  fault_history_done(&h);
+  return count;
+}
+
+/* Liveness: each publisher is acknowledged again. */
+static void wait_for_progress(const run *r) {
+  for (int i = 0; i < PUBLISHERS; i++) {
+    size_t before = acknowledged_in(r->publisher_paths[i]);
+    trilha_deadline end = trilha_deadline_in_ms(SERVER_MS);
+    while (acknowledged_in(r->publisher_paths[i]) == before) {
+      if (trilha_deadline_passed(end)) fail_msg("publisher %d is not acknowledged any more", i);
+      trilha_clock_sleep_ms(20);
+    }
+  }
+}
+
+/* The consumer lived through all of it: at most one repeat for each time its own connection broke. */
+static void expect_all_kept(run *r, fault_history *h, int breaks) {
+  fault_verdict before = fault_check(h, r->f->handle);
+  fault_expect_clean(&before);
+  size_t open = 0;
+  for (size_t i = 0; i < h->count; i++) open += h->attempts[i].sequence == 0;
+  fault_resolve(r->f->handle, h);
+  fault_verdict after = fault_check(h, r->f->handle);
+  fault_expect_clean(&after);
+  assert_int_equal(after.stored, h->count);
+  fault_kill(r->consumer);
+  start_consumer(r, "once");
+  fault_expect_end(r->consumer);
+  fault_deliveries d = fault_check_deliveries(r->seen_path, r->f->handle);
+  printf("# %zu events, %zu attempts not acknowledged, %zu of %zu deliveries repeated\n", after.stored, open, d.repeats,
+         d.count);
+  assert_int_equal(d.missing, 0);
+  assert_int_equal(d.foreign, 0);
+  assert_int_equal(d.backwards, 0);
+  assert_in_range(d.repeats, 0, breaks + 1);
+}
+
+static void crash_and_resume(run *r) {
+  trilha_clock_sleep_ms(100 + fault_draw(&r->seed, 400));
+  expect_server("crash");
+  trilha_clock_sleep_ms(fault_draw(&r->seed, 200));
+  expect_server("resume");
+}
+
+static void what_was_acknowledged_survives_a_server_killed_under_load(void **state) {
+  run r = {.f = *state, .seed = fault_seed()};
+  snprintf(r.url, sizeof r.url, "%s", r.f->url);
+  start_all(&r, "publisher", "careful");
+  for (int i = 0; i < fault_times(CRASHES); i++) {
+    crash_and_resume(&r);
+    wait_for_progress(&r);
+  }
+  fault_history h = end_all(&r);
+  expect_all_kept(&r, &h, fault_times(CRASHES));
+  fault_history_done(&h);
+}
+
+static void control_an_acknowledgement_before_the_flush_is_caught_losing(void **state) {
+  run r = {.f = *state, .seed = fault_seed()};
+  snprintf(r.url, sizeof r.url, "%s", r.f->url);
+  start_all(&r, "publisher", "unsafe");
+  size_t lost = 0;
+  for (int i = 0; i < 10 && lost == 0; i++) {
+    crash_and_resume(&r);
+    fault_history h = {0};
+    for (int p = 0; p < PUBLISHERS; p++) fault_history_read(&h, r.publisher_paths[p]);
+    lost = fault_check(&h, r.f->handle).lost;
+    fault_history_done(&h);
+  }
+  fault_history h = end_all(&r);
+  fault_history_done(&h);
+  fault_kill(r.consumer);
+  assert_true(lost > 0);
+}
+
+/* --- the wire --------------------------------------------------------------------------------------------------------------- */
+
+static relay *start_relay(run *r) {
+  char path[PATH + 8];
+  int server_port = 0, port = 0;
+  snprintf(path, sizeof path, "%s/port", server_folder);
+  FILE *file = fopen(path, "r");
+  assert_true(file != NULL && fscanf(file, "%d", &server_port) == 1);
+  fclose(file);
+  relay *wire = relay_start(server_port, &port);
+  const char *host = strstr(r->f->url, "@127.0.0.1:");
+  assert_non_null(host);
+  snprintf(r->url, sizeof r->url, "%.*s@127.0.0.1:%d%s", (int)(host - r->f->url), r->f->url, port,
+           strchr(host + 1, '/'));
+  return wire;
+}
+
+static void cut_at_random(run *r, relay *wire, int times) {
+  static const relay_cut cuts[] = {RELAY_CUT_REQUEST, RELAY_CUT_ANSWER};
+  for (int i = 0; i < times; i++) {
+    trilha_clock_sleep_ms(1 + fault_draw(&r->seed, 40));
+    relay_set(wire, cuts[fault_draw(&r->seed, 2)]);
+  }
+}
+
+static void what_was_acknowledged_survives_a_wire_cut_before_and_after_the_commit(void **state) {
+  run r = {.f = *state, .seed = fault_seed()};
+  relay *wire = start_relay(&r);
+  start_all(&r, "publisher", "careful");
+  cut_at_random(&r, wire, fault_times(CUTS));
+  wait_for_progress(&r);
+  fault_history h = end_all(&r);
+  size_t unknown = 0;
+  for (size_t i = 0; i < h.count; i++) unknown += h.attempts[i].sequence == 0 && !h.attempts[i].refused;
+  assert_true(unknown > PUBLISHERS * FAULT_BATCH_MAX); /* more than the last kills left */
+  expect_all_kept(&r, &h, fault_times(CUTS));
+  fault_history_done(&h);
+  relay_stop(wire);
+}
+
+static void control_taking_an_unknown_outcome_for_a_success_is_caught_losing(void **state) {
+  run r = {.f = *state, .seed = fault_seed()};
+  relay *wire = start_relay(&r);
+  start_all(&r, "trusting", "");
+  cut_at_random(&r, wire, CUTS);
+  fault_history h = end_all(&r);
+  fault_kill(r.consumer);
+  assert_true(fault_check(&h, r.f->handle).lost > 0);
+  fault_history_done(&h);
+  relay_stop(wire);
+}
+
+/* --- a full disk ------------------------------------------------------------------------------------------------------------ */
+
+enum { DISK_MIB = 192, LEFT_KIB = 1024, LARGE = 60000, FULL_MAX = 5000 };
+
+static bool disk_is_small;
+
+/* From here on this process and its children, the server too, have a small file system there. */
+static bool mount_small_disk(const char *path) {
+  char options[40];
+  snprintf(options, sizeof options, "size=%dm,mode=755", DISK_MIB);
+  return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+         mount("tmpfs", path, "tmpfs", 0, options) == 0;
+}
+
+static void fill_disk(const char *ballast) {
+  int fd = open(ballast, O_WRONLY | O_CREAT, 0600);
+  assert_true(fd >= 0);
+  static char block[64 * 1024];
+  off_t size = 0;
+  while (write(fd, block, sizeof block) == (ssize_t)sizeof block) size += (off_t)sizeof block;
+  assert_int_equal(ftruncate(fd, size - LEFT_KIB * 1024), 0);
+  close(fd);
+}
+
+static trilha_status publish_large(trilha *handle, int history, int number, trilha_error *err) {
+  static char payload[LARGE + 64];
+  char id[40];
+  int head = snprintf(payload, sizeof payload, "{\"n\":%d,\"nome\":\"", number);
+  memset(payload + head, 'x', LARGE);
+  snprintf(payload + head + LARGE, 3, "\"}");
+  snprintf(id, sizeof id, "%08d-0000-4000-8000-000000000000", number);
+  fault_write(history, "try %s 0\n", id);
+  trilha_publication p = {.tipo = TRILHA_TEXT("teste.cheio"),
+                          .origem = TRILHA_TEXT("D-1a"),
+                          .payload = trilha_text_of(payload),
+                          .event_id = trilha_text_of(id)};
+  trilha_publish_result r;
+  trilha_status status = trilha_publish(handle, &p, &r, err);
+  fault_write(history, "%s %s %lld\n", status == TRILHA_OK ? "ack" : status == TRILHA_UNAVAILABLE ? "ref" : "unk", id,
+              status == TRILHA_OK ? (long long)r.event->sequence_number : 0LL);
+  trilha_publish_result_done(&r);
+  return status;
+}
+
+static void a_full_disk_of_the_server_refuses_clearly_and_room_heals_it(void **state) {
+  trilha_fixture *f = *state;
+  if (!disk_is_small) {
+    printf("# no small file system can be mounted here\n");
+    skip();
+  }
+  char ballast[PATH + 16], path[PATH];
+  snprintf(ballast, sizeof ballast, "%s.ballast", server_folder);
+  snprintf(path, sizeof path, "%s/full", f->folder);
+  int history = fault_open_history(path), number = 0;
+  trilha_fixture_register(f->handle, "teste.cheio", "1.0.0", "{\"type\":\"object\",\"x-redacao\":\"manter\"}");
+  trilha_error err = {0};
+  assert_int_equal(publish_large(f->handle, history, number++, &err), TRILHA_OK);
+  fill_disk(ballast);
+  while (number < FULL_MAX && publish_large(f->handle, history, number, &err) == TRILHA_OK) number++;
+  printf("# refused at event %d: %s: %s\n", number, err.code, err.text);
+  assert_in_range(number, 1, FULL_MAX - 1);
+  assert_true(err.status == TRILHA_UNAVAILABLE || err.status == TRILHA_OUTCOME_UNKNOWN);
+  assert_true(err.retriable);
+  unlink(ballast);
+  trilha_deadline end = trilha_deadline_in_ms(SERVER_MS);
+  while (publish_large(f->handle, history, ++number, &err) != TRILHA_OK) {
+    if (trilha_deadline_passed(end)) fail_msg("not healed: %s: %s", err.code, err.text);
+    server("resume", ""); /* a server that found no room for its log has ended itself */
+    trilha_clock_sleep_ms(200);
+  }
+  fault_history h = {0};
+  fault_history_read(&h, path);
+  fault_verdict v = fault_check(&h, f->handle);
+  fault_expect_clean(&v);
+  fault_history_done(&h);
+  close(history);
+}
+
+#define ON_A_FRESH_DATABASE(test) cmocka_unit_test_setup_teardown(test, trilha_fixture_setup, trilha_fixture_teardown)
+
+static int run_all(void) {
+  const struct CMUnitTest tests[] = {
+      ON_A_FRESH_DATABASE(what_was_acknowledged_survives_a_server_killed_under_load),
+      ON_A_FRESH_DATABASE(control_an_acknowledgement_before_the_flush_is_caught_losing),
+      ON_A_FRESH_DATABASE(what_was_acknowledged_survives_a_wire_cut_before_and_after_the_commit),
+      ON_A_FRESH_DATABASE(control_taking_an_unknown_outcome_for_a_success_is_caught_losing),
+      ON_A_FRESH_DATABASE(a_full_disk_of_the_server_refuses_clearly_and_room_heals_it),
+  };
+  return cmocka_run_group_tests_name("server", tests, NULL, NULL);
+}
+
+int main(int argc, char **argv) {
+  if (argc > 5 && strcmp(argv[1], "--role") == 0) {
+    if (strcmp(argv[2], "consumer") == 0) return role_consumer(argv[3], argv[4], argv[5]);
+    if (strcmp(argv[2], "trusting") == 0) return role_trusting(argv[3], argv[4], argv[5]);
+    return argc > 6 ? role_publisher(argv[3], argv[4], argv[5], argv[6]) : 2;
+  }
+  char parent[] = "/tmp/trilha-server-XXXXXX", command[80];
+  if (mkdtemp(parent) == NULL || chmod(parent, 0755) != 0) return 1;
+  disk_is_small = mount_small_disk(parent);
+  int status = 0;
+  if (server_starts(parent)) {
+    status = run_all();
+    server("stop", "");
+  } else {
+    puts("1..0 # SKIP no PostgreSQL server can be started here");
+  }
+  if (disk_is_small) umount2(parent, MNT_DETACH);
+  snprintf(command, sizeof command, "rm -rf %s", parent);
+  return system(command) == 0 ? status : 1;
+}
