@@ -40,6 +40,7 @@ struct trilha_consumer {
   trilha_cursor *moves; /* successes whose cursor move is not stored yet; tipo absent: none */
   size_t move_count;    /* events in them */
   unsigned char (*resolved)[16]; /* their ids: dead letters to resolve */
+  bool closes_letters;           /* among the successes is one that had failed before: the gauge changes */
   bool advanced;                 /* the running handler moved the cursor in its own transaction */
 };
 

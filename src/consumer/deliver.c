@@ -33,6 +33,11 @@ static void forget_moves(trilha_consumer *c) {
   c->move_count = 0;
 }
 
+static void say_closed_letters(trilha_consumer *c) {
+  if (c->closes_letters) trilha_deadletter_say_gauge(c->deadletter);
+  c->closes_letters = false;
+}
+
 trilha_status trilha_consumer_store_moves(trilha_consumer *c, trilha_error *err) {
   if (c->move_count == 0) return TRILHA_OK;
   trilha_cursor moves[TRILHA_CONSUMER_TYPES_MAX];
@@ -44,6 +49,7 @@ trilha_status trilha_consumer_store_moves(trilha_consumer *c, trilha_error *err)
   if (status == TRILHA_OK && TRILHA_FAULT("consumer.cursor.after_store"))
     status = trilha_error_set(err, TRILHA_UNAVAILABLE, "FAULT", "fault point");
   if (status == TRILHA_OK) forget_moves(c);
+  if (status == TRILHA_OK) say_closed_letters(c);
   return status;
 }
 
@@ -107,8 +113,10 @@ static void run_handler(call *now, trilha_outcome *outcome) {
 /* The cursors moved with the effect, or move now, or with their batch. */
 static trilha_status succeed(const call *now, trilha_error *err) {
   trilha_consumer *c = now->c;
+  for (size_t i = 0; i < now->count; i++) c->closes_letters |= now->due[i].attempts > 0;
   if (c->advanced) {
     forget_moves(c);
+    say_closed_letters(c);
     return TRILHA_OK;
   }
   trilha_status status = TRILHA_OK;

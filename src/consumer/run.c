@@ -139,6 +139,7 @@ static trilha_status serve_requests(trilha_consumer *c, trilha_error *err) {
 
 static trilha_status between_pages(trilha_consumer *c, trilha_deadline *recover_at, trilha_error *err) {
   trilha_status status = serve_requests(c, err);
+  trilha_deadletter_say_owed_gauge(c->deadletter);
   if (status != TRILHA_OK || !trilha_deadline_passed(*recover_at)) return status;
   int64_t recovered;
   *recover_at = trilha_deadline_in_ms(RECOVER_EVERY_MS);

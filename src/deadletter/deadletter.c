@@ -6,13 +6,15 @@
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/uuid.h"
+#include "deadletter/gauge.h"
 
 enum { STORE_TIMEOUT_MS = 30000, LIST_DEFAULT = 100, LIST_MAX = 500 };
 
 struct trilha_deadletter {
   trilha_store *store;
   trilha_diagnostics diagnostics;
-  int64_t max_attempts, alert_at;
+  int64_t max_attempts;
+  trilha_gauge gauge;
 };
 
 static trilha_deadline deadline(void) {
@@ -26,12 +28,14 @@ trilha_status trilha_deadletter_new(trilha_store *store, const trilha_diagnostic
   d->store = store;
   d->diagnostics = *diagnostics;
   d->max_attempts = max_attempts > 0 ? max_attempts : TRILHA_DEAD_LETTER_ATTEMPTS_MAX;
-  d->alert_at = alert_at > 0 ? alert_at : TRILHA_DEAD_LETTER_ALERT_AT;
+  trilha_gauge_init(&d->gauge, store, diagnostics, alert_at > 0 ? alert_at : TRILHA_DEAD_LETTER_ALERT_AT);
   *ret_deadletter = d;
   return TRILHA_OK;
 }
 
 void trilha_deadletter_free(trilha_deadletter *d) {
+  if (d == NULL) return;
+  trilha_gauge_done(&d->gauge);
   free(d);
 }
 
@@ -140,37 +144,12 @@ trilha_status trilha_deadletter_settle(trilha_deadletter *d, int64_t id, int64_t
   return trilha_error_copy(err, &own);
 }
 
-/* --- the gauge -------------------------------------------------------------------------------------------- */
-
-typedef struct gauge {
-  const trilha_deadletter *d;
-  int64_t total;
-} gauge;
-
-static trilha_status say_colony(void *user, trilha_text colonia, int64_t open, trilha_error *err) {
-  (void)err;
-  gauge *g = user;
-  trilha_fields fields = {0};
-  g->total += open;
-  trilha_fields_text(&fields, "colonia", colonia);
-  trilha_fields_i64(&fields, "dead_letter_queue_pending", open);
-  trilha_emit(&g->d->diagnostics, TRILHA_DEBUG, "dlq.pending", "open dead letters of a colony", &fields);
-  return TRILHA_OK;
+void trilha_deadletter_say_gauge(trilha_deadletter *d) {
+  trilha_gauge_say(&d->gauge);
 }
 
-void trilha_deadletter_say_gauge(trilha_deadletter *d) {
-  if (d->diagnostics.emit == NULL) return;
-  trilha_error own = {0};
-  trilha_fields fields = {0};
-  gauge g = {d, 0};
-  if (d->store->delivery->dead_letter_stats(d->store, deadline(), say_colony, &g, &own) != TRILHA_OK) {
-    trilha_fields_error(&fields, &own);
-    trilha_emit(&d->diagnostics, TRILHA_WARNING, "dlq.gauge_failed", "the dead letters could not be counted", &fields);
-  } else if (g.total >= d->alert_at) {
-    trilha_fields_i64(&fields, "dead_letter_queue_pending", g.total);
-    trilha_fields_i64(&fields, "alert_at", d->alert_at);
-    trilha_emit(&d->diagnostics, TRILHA_WARNING, "dlq.above_threshold", "many dead letters are open", &fields);
-  }
+void trilha_deadletter_say_owed_gauge(trilha_deadletter *d) {
+  trilha_gauge_say_owed(&d->gauge);
 }
 
 /* --- what operators read ---------------------------------------------------------------------------------- */

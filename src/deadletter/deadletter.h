@@ -58,8 +58,9 @@ trilha_status trilha_deadletter_record(trilha_deadletter *deadletter, const tril
 trilha_status trilha_deadletter_settle(trilha_deadletter *deadletter, int64_t id, int64_t token,
                                        const trilha_failed_delivery *failed, trilha_error *err) TRILHA_MUST_USE;
 /* Emits the gauge dead_letter_queue_pending{colonia} as the diagnostic dlq.pending; failures are said, never returned.
- */
+ * With so many open letters that counting is slow, most changes only owe it: who has time says what is owed. */
 void trilha_deadletter_say_gauge(trilha_deadletter *deadletter);
+void trilha_deadletter_say_owed_gauge(trilha_deadletter *deadletter);
 
 /* Public contracts of trilha/delivery.h. */
 trilha_status trilha_deadletter_query(trilha_deadletter *deadletter, const trilha_dead_letters_filter *filter,
