@@ -26,23 +26,12 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "conformance/publishing.h"
+#include "support/sanitized.h"
 #include "trilha/delivery.h"
 
 extern char **environ;
 
 enum { PUBLISHERS = 4, LIVE_EACH = 200, RARE_EVERY = 1000, CRASHES = 12, RSS_KIB_MAX = 65536 };
-
-/* Sanitizers keep what is freed: memory is then not the program's own. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED true
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED true
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED false
-#endif
 
 static const trilha_text both[] = {{"teste.a", 7}, {"teste.b", 7}};
 

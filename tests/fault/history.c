@@ -86,7 +86,7 @@ void fault_expect_end(pid_t pid) {
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail_msg("a role ended with wait status %x", (unsigned)status);
 }
 
-static size_t lines_of(const char *path) {
+size_t fault_lines(const char *path) {
   FILE *file = fopen(path, "r");
   if (file == NULL) return 0;
   size_t lines = 0;
@@ -97,7 +97,7 @@ static size_t lines_of(const char *path) {
 
 void fault_wait_for_lines(const char *path, size_t count, int seconds) {
   trilha_deadline end = trilha_deadline_in_ms(seconds * 1000L);
-  while (lines_of(path) < count) {
+  while (fault_lines(path) < count) {
     if (trilha_deadline_passed(end)) fail_msg("%s: no %zu lines within %d s", path, count, seconds);
     trilha_clock_sleep_ms(5);
   }

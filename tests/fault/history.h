@@ -33,6 +33,8 @@ int fault_wait(pid_t pid);
 void fault_kill(pid_t pid);
 /* As fault_wait, and the test fails unless it exited with 0. */
 void fault_expect_end(pid_t pid);
+/* Of a file; 0 when there is none. */
+size_t fault_lines(const char *path);
 /* Waits for `seconds` at most until the file holds `count` lines. */
 void fault_wait_for_lines(const char *path, size_t count, int seconds);
 

