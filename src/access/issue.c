@@ -35,7 +35,8 @@ trilha_status trilha_token_key_make(const char *path, trilha_error *err) {
   BIO *secret = BIO_new(BIO_s_mem()), *open_part = BIO_new(BIO_s_mem());
   trilha_status status = TRILHA_OK;
   if (key == NULL || secret == NULL || open_part == NULL ||
-      PEM_write_bio_PrivateKey(secret, key, NULL, NULL, 0, NULL, NULL) != 1 || PEM_write_bio_PUBKEY(open_part, key) != 1)
+      PEM_write_bio_PrivateKey(secret, key, NULL, NULL, 0, NULL, NULL) != 1 ||
+      PEM_write_bio_PUBKEY(open_part, key) != 1)
     status = trilha_error_set(err, TRILHA_INTERNAL, "KEY_INVALID", "OpenSSL made no key");
   if (status == TRILHA_OK) status = write_new(path, 0600, secret, err);
   if (status == TRILHA_OK) status = write_new(beside, 0644, open_part, err);

@@ -171,8 +171,7 @@ static EVP_PKEY *ec_of(const trilha_json_value *jwk) {
   memcpy(point + 1 + EC_BYTES, y, EC_BYTES);
   OSSL_PARAM_BLD *build = OSSL_PARAM_BLD_new();
   EVP_PKEY *made = NULL;
-  if (build != NULL &&
-      OSSL_PARAM_BLD_push_utf8_string(build, OSSL_PKEY_PARAM_GROUP_NAME, "prime256v1", 0) == 1 &&
+  if (build != NULL && OSSL_PARAM_BLD_push_utf8_string(build, OSSL_PKEY_PARAM_GROUP_NAME, "prime256v1", 0) == 1 &&
       OSSL_PARAM_BLD_push_octet_string(build, OSSL_PKEY_PARAM_PUB_KEY, point, 1 + 2 * EC_BYTES) == 1)
     made = from_parameters("EC", build);
   OSSL_PARAM_BLD_free(build);
@@ -229,8 +228,7 @@ static trilha_status add_jwk(trilha_keys *keys, const trilha_json_value *jwk, bo
                              trilha_error *err) {
   trilha_text type = trilha_json_member_string(jwk, "kty");
   bool known = trilha_text_is(type, "RSA") || trilha_text_is(type, "EC") || trilha_text_is(type, "oct");
-  bool other_curve =
-      trilha_text_is(type, "EC") && !trilha_json_is(trilha_json_member(jwk, "crv"), "P-256");
+  bool other_curve = trilha_text_is(type, "EC") && !trilha_json_is(trilha_json_member(jwk, "crv"), "P-256");
   if (in_set && jwk->type == TRILHA_JSON_OBJECT && (!known || other_curve || !is_for_signatures(jwk))) return TRILHA_OK;
   if (!known || !is_for_signatures(jwk)) return invalid(err, name, "not a key that verifies signatures");
   trilha_key key = {.algorithms = ~0u};

@@ -129,7 +129,8 @@ bool trilha_networks_hold(const trilha_networks *networks, const trilha_address 
 /* --- the client behind proxies ------------------------------------------------------------------------------- */
 
 static trilha_text trimmed(trilha_text text) {
-  while (text.size > 0 && (text.data[0] == ' ' || text.data[0] == '\t')) text = (trilha_text){text.data + 1, text.size - 1};
+  while (text.size > 0 && (text.data[0] == ' ' || text.data[0] == '\t'))
+    text = (trilha_text){text.data + 1, text.size - 1};
   while (text.size > 0 && (text.data[text.size - 1] == ' ' || text.data[text.size - 1] == '\t')) text.size--;
   return text;
 }

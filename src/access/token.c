@@ -31,7 +31,8 @@ const char *trilha_token_verdict_name(trilha_token_verdict verdict) {
 /* JWS has r and s side by side, OpenSSL wants them in DER. */
 static bool es256_to_der(const unsigned char *signature, unsigned char *out, size_t room, size_t *ret_size) {
   ECDSA_SIG *pair = ECDSA_SIG_new();
-  BIGNUM *r = BN_bin2bn(signature, ES256_SIZE / 2, NULL), *s = BN_bin2bn(signature + ES256_SIZE / 2, ES256_SIZE / 2, NULL);
+  BIGNUM *r = BN_bin2bn(signature, ES256_SIZE / 2, NULL),
+         *s = BN_bin2bn(signature + ES256_SIZE / 2, ES256_SIZE / 2, NULL);
   if (pair == NULL || r == NULL || s == NULL || ECDSA_SIG_set0(pair, r, s) != 1) {
     BN_free(r);
     BN_free(s);
@@ -69,7 +70,8 @@ bool trilha_key_verifies(const trilha_key *key, unsigned algorithm, trilha_text 
     unsigned char mac[TRILHA_SHA256_SIZE];
     trilha_text secret = {(const char *)key->secret, key->secret_size};
     return key->secret != NULL && trilha_hmac_sha256(secret, signed_part, mac) &&
-           trilha_secret_equal((trilha_text){(const char *)mac, sizeof mac}, (trilha_text){(const char *)signature, size});
+           trilha_secret_equal((trilha_text){(const char *)mac, sizeof mac},
+                               (trilha_text){(const char *)signature, size});
   }
   if (key->public_key == NULL) return false;
   if (algorithm != TRILHA_ALGORITHM_ES256) return public_verifies(key, algorithm, signed_part, signature, size);
@@ -79,7 +81,8 @@ bool trilha_key_verifies(const trilha_key *key, unsigned algorithm, trilha_text 
          public_verifies(key, algorithm, signed_part, der, der_size);
 }
 
-/* --- the three parts ------------------------------------------------------------------------------------------------ */
+/* --- the three parts ------------------------------------------------------------------------------------------------
+ */
 
 typedef struct parts {
   trilha_text header, claims, signature, signed_part;
@@ -122,8 +125,8 @@ static bool type_is_fine(const trilha_json_value *type) {
   return type == NULL;
 }
 
-static trilha_token_verdict signature_verdict(const trilha_keys *keys, const trilha_json_value *header, unsigned allowed,
-                                              const parts *p) {
+static trilha_token_verdict signature_verdict(const trilha_keys *keys, const trilha_json_value *header,
+                                              unsigned allowed, const parts *p) {
   const trilha_json_value *kid = trilha_json_member(header, "kid");
   if (trilha_json_member(header, "crit") != NULL || !type_is_fine(trilha_json_member(header, "typ")) ||
       (kid != NULL && kid->type != TRILHA_JSON_STRING))
@@ -145,7 +148,8 @@ static trilha_token_verdict signature_verdict(const trilha_keys *keys, const tri
   return tried ? TRILHA_TOKEN_SIGNATURE : TRILHA_TOKEN_KEY;
 }
 
-/* --- claims --------------------------------------------------------------------------------------------------------- */
+/* --- claims ---------------------------------------------------------------------------------------------------------
+ */
 
 /* Seconds since 1970 as digits, a fraction allowed and dropped; nothing else is a time. */
 static bool seconds_of(const trilha_json_value *value, int64_t *ret_s) {
@@ -190,8 +194,8 @@ static trilha_token_verdict claims_verdict(const trilha_json_value *claims, cons
   trilha_token_verdict verdict = time_verdict(claims, now_us / 1000000, rules->skew_s);
   if (verdict != TRILHA_TOKEN_VALID) return verdict;
   const trilha_json_value *issuer = trilha_json_member(claims, "iss");
-  if (rules->issuer.data != NULL &&
-      (issuer == NULL || issuer->type != TRILHA_JSON_STRING || !trilha_text_equal(trilha_json_text(issuer), rules->issuer)))
+  if (rules->issuer.data != NULL && (issuer == NULL || issuer->type != TRILHA_JSON_STRING ||
+                                     !trilha_text_equal(trilha_json_text(issuer), rules->issuer)))
     return TRILHA_TOKEN_ISSUER;
   if (!says(trilha_json_member(claims, "aud"), rules->audience)) return TRILHA_TOKEN_AUDIENCE;
   const trilha_json_value *role = rules->role_claim.size > 0 && rules->role_claim.data[0] == '/'

@@ -1,9 +1,9 @@
-/* access/token: bearer tokens: JSON Web Tokens in compact form (RFC 7519, RFC 8725) and the keys that verify them. Room:
- * access. Corridor.
+/* access/token: bearer tokens: JSON Web Tokens in compact form (RFC 7519, RFC 8725) and the keys that verify them.
+ * Room: access. Corridor.
  *
- * What a token says of itself never chooses how it is verified: the configuration lists the algorithms, the type of each
- * key fixes the one it serves, and only then the signature is looked at. Keys named inside a token (jwk, jku, x5u, x5c)
- * are never used. A set of keys is immutable once loaded and may be shared by threads.
+ * What a token says of itself never chooses how it is verified: the configuration lists the algorithms, the type of
+ * each key fixes the one it serves, and only then the signature is looked at. Keys named inside a token (jwk, jku, x5u,
+ * x5c) are never used. A set of keys is immutable once loaded and may be shared by threads.
  */
 #ifndef TRILHA_ACCESS_TOKEN_H
 #define TRILHA_ACCESS_TOKEN_H
@@ -29,9 +29,10 @@ typedef struct trilha_keys trilha_keys;
 trilha_status trilha_keys_new(trilha_keys **ret_keys, trilha_error *err) TRILHA_MUST_USE;
 void trilha_keys_free(trilha_keys *keys);
 size_t trilha_keys_count(const trilha_keys *keys);
-/* Adds the keys of a text: PEM public keys (one or more), a JWK, or a JWKS. `name` is for messages. INVALID (KEY_INVALID,
- * KEY_WEAK, KEY_PRIVATE): RSA has at least 2048 bits, EC is P-256, a shared secret has at least 32 bytes and comes alone,
- * never in a set. In a set, keys of other kinds or other use are passed over. LIMIT (KEYS_TOO_MANY). */
+/* Adds the keys of a text: PEM public keys (one or more), a JWK, or a JWKS. `name` is for messages. INVALID
+ * (KEY_INVALID, KEY_WEAK, KEY_PRIVATE): RSA has at least 2048 bits, EC is P-256, a shared secret has at least 32 bytes
+ * and comes alone, never in a set. In a set, keys of other kinds or other use are passed over. LIMIT (KEYS_TOO_MANY).
+ */
 trilha_status trilha_keys_add(trilha_keys *keys, trilha_text text, const char *name, trilha_error *err) TRILHA_MUST_USE;
 /* The same from a file; one with a shared secret must be its owner's alone (mode 0600). IO (KEY_FILE). */
 trilha_status trilha_keys_add_file(trilha_keys *keys, const char *path, trilha_error *err) TRILHA_MUST_USE;

@@ -32,7 +32,8 @@ static void tell(loading *l, const trilha_config_problem *problem) {
   trilha_buffer_add_string(&text, problem->source);
   if (problem->line != 0) trilha_buffer_add_format(&text, ":%u:%u", problem->line, problem->column);
   trilha_buffer_add_string(&text, ": ");
-  if (problem->pointer.size != 0) trilha_buffer_add_format(&text, "%.*s ", (int)problem->pointer.size, problem->pointer.data);
+  if (problem->pointer.size != 0)
+    trilha_buffer_add_format(&text, "%.*s ", (int)problem->pointer.size, problem->pointer.data);
   trilha_buffer_add_text(&text, problem->text);
   trilha_error_set(l->err, TRILHA_INVALID, "CONFIG_INVALID", "%s", trilha_buffer_text(&text).data);
   trilha_buffer_done(&text);
@@ -102,7 +103,8 @@ static bool is_plain(const trilha_json_value *value) {
 static trilha_status keep(loading *l, trilha_setting setting, const trilha_json_value *value,
                           trilha_setting_origin origin) {
   if (!is_plain(value)) {
-    trilha_config_problem problem = {trilha_setting_name(setting), 0, 0, {NULL, 0}, TRILHA_TEXT("must be written with digits alone")};
+    trilha_config_problem problem = {
+        trilha_setting_name(setting), 0, 0, {NULL, 0}, TRILHA_TEXT("must be written with digits alone")};
     tell(l, &problem);
     return TRILHA_INVALID;
   }
@@ -228,7 +230,8 @@ static trilha_status take_text(loading *l, trilha_setting setting, const char *t
   trilha_json_write(&rules_json, rules);
   trilha_json_limits limits = TRILHA_JSON_LIMITS;
   trilha_status status = trilha_buffer_check(&json, l->err);
-  if (status == TRILHA_OK) status = trilha_json_parse(trilha_buffer_text(&rules_json), &limits, &own_rules, NULL, l->err);
+  if (status == TRILHA_OK)
+    status = trilha_json_parse(trilha_buffer_text(&rules_json), &limits, &own_rules, NULL, l->err);
   if (status == TRILHA_OK) status = trilha_json_parse(trilha_buffer_text(&json), &limits, &document, NULL, l->err);
   if (status == TRILHA_OK) status = validate(l, own_rules, document, &where);
   if (status == TRILHA_OK) status = keep(l, setting, document->values, origin);

@@ -1,8 +1,8 @@
-/* config: trilha.yaml, read, checked against docs/trilha.schema.json and completed: default, then file, then environment,
- * then flag. Room: config. Corridor.
+/* config: trilha.yaml, read, checked against docs/trilha.schema.json and completed: default, then file, then
+ * environment, then flag. Room: config. Corridor.
  *
- * The schema says type, bounds, default and meaning of every setting; the table in settings.c gives each one its number.
- * A loaded configuration is immutable and may be shared by threads.
+ * The schema says type, bounds, default and meaning of every setting; the table in settings.c gives each one its
+ * number. A loaded configuration is immutable and may be shared by threads.
  */
 #ifndef TRILHA_CONFIG_CONFIG_H
 #define TRILHA_CONFIG_CONFIG_H
@@ -39,7 +39,6 @@ typedef enum trilha_setting {
   TRILHA_SETTING_COUNT
 } trilha_setting;
 
-
 typedef enum trilha_setting_origin {
   TRILHA_ORIGIN_DEFAULT = 0,
   TRILHA_ORIGIN_FILE = 1,
@@ -59,16 +58,16 @@ typedef void (*trilha_config_report)(void *user, const trilha_config_problem *pr
 
 /* Where the values come from. Zero-initialise; everything is borrowed for the call. */
 typedef struct trilha_config_sources {
-  trilha_text yaml;                                        /* the file's text; absent: no file */
-  const char *path;                                        /* its name, for messages */
-  char *(*environment)(const char *name);                  /* getenv, or a test's; NULL: none */
-  const char *flags[TRILHA_SETTING_COUNT];                 /* as on the command line; NULL: not given */
-  trilha_config_report report;                             /* called for every problem; may be NULL */
+  trilha_text yaml;                        /* the file's text; absent: no file */
+  const char *path;                        /* its name, for messages */
+  char *(*environment)(const char *name);  /* getenv, or a test's; NULL: none */
+  const char *flags[TRILHA_SETTING_COUNT]; /* as on the command line; NULL: not given */
+  trilha_config_report report;             /* called for every problem; may be NULL */
   void *user;
 } trilha_config_sources;
 
-/* INVALID: CONFIG_INVALID with the first problem as text, or the codes of trilha_yaml_to_json(). Values are never quoted:
- * one of them may be a password. */
+/* INVALID: CONFIG_INVALID with the first problem as text, or the codes of trilha_yaml_to_json(). Values are never
+ * quoted: one of them may be a password. */
 trilha_status trilha_config_load(const trilha_config_sources *sources, trilha_config **ret_config,
                                  trilha_error *err) TRILHA_MUST_USE;
 void trilha_config_free(trilha_config *config);

@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-/* Counting costs more the more letters are open, and each change asks for it: a count that took longer than the first is
- * followed by a pause of the second times its length. */
+/* Counting costs more the more letters are open, and each change asks for it: a count that took longer than the first
+ * is followed by a pause of the second times its length. */
 enum { STORE_TIMEOUT_MS = 30000, FREE_NS = 2000000, PAUSE_TIMES = 20 };
 
 void trilha_gauge_init(trilha_gauge *g, trilha_store *store, const trilha_diagnostics *diagnostics, int64_t alert_at) {

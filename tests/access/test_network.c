@@ -31,9 +31,11 @@ static bool holds(const char *network, const char *text) {
 
 static void addresses_are_parsed_strictly(void **state) {
   (void)state;
-  static const char *const wrong[] = {"",        " 1.2.3.4",  "1.2.3.4 ",   "1.2.3",  "1.2.3.256", "01.2.3.4", "0x1.2.3.4",
-                                      "1.2.3.4/8", "::1%lo",  "[::1]",      "1::2::3", "localhost", "1,2,3,4",  ":::",
-                                      "1.2.3.4:80", "::ffff:1.2.3.4.5", "12345::", "1.2.3.4\n"};
+  static const char *const wrong[] = {"",          " 1.2.3.4", "1.2.3.4 ",   "1.2.3",
+                                      "1.2.3.256", "01.2.3.4", "0x1.2.3.4",  "1.2.3.4/8",
+                                      "::1%lo",    "[::1]",    "1::2::3",    "localhost",
+                                      "1,2,3,4",   ":::",      "1.2.3.4:80", "::ffff:1.2.3.4.5",
+                                      "12345::",   "1.2.3.4\n"};
   trilha_address a;
   for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
     if (trilha_address_parse(trilha_text_of(wrong[i]), &a)) fail_msg("'%s' was taken", wrong[i]);
@@ -72,8 +74,9 @@ static void every_ipv6_address_is_not_the_whole_ipv4_world(void **state) {
 
 static void networks_with_mistakes_are_refused(void **state) {
   (void)state;
-  static const char *const wrong[] = {"10.0.0.1/8",   "10.0.0.0/33", "10.0.0.0/",    "10.0.0.0/08", "10.0.0.0/-1", "10.0.0.0/8/8",
-                                      "2001:db8::1/64", "::/129",     "10.0.0.0 /8", "*",           "10.0.0.0/+8", ""};
+  static const char *const wrong[] = {
+      "10.0.0.1/8",     "10.0.0.0/33", "10.0.0.0/",   "10.0.0.0/08", "10.0.0.0/-1", "10.0.0.0/8/8",
+      "2001:db8::1/64", "::/129",      "10.0.0.0 /8", "*",           "10.0.0.0/+8", ""};
   for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
     trilha_text list[] = {TRILHA_TEXT("::1"), trilha_text_of(wrong[i])};
     trilha_networks *made = NULL;
@@ -143,8 +146,18 @@ static void elements_may_carry_ports_and_brackets(void **state) {
 
 static void what_a_trusted_proxy_sends_must_be_addresses(void **state) {
   (void)state;
-  static const char *const wrong[] = {"", ",", "198.51.100.9,", "unknown", "[::1", "[1.2.3.4]", "198.51.100.9:", "198.51.100.9:x",
-                                      "[::2]x", "198.51.100.9:123456", "1.2.3.4 5.6.7.8", "\"1.2.3.4\""};
+  static const char *const wrong[] = {"",
+                                      ",",
+                                      "198.51.100.9,",
+                                      "unknown",
+                                      "[::1",
+                                      "[1.2.3.4]",
+                                      "198.51.100.9:",
+                                      "198.51.100.9:x",
+                                      "[::2]x",
+                                      "198.51.100.9:123456",
+                                      "1.2.3.4 5.6.7.8",
+                                      "\"1.2.3.4\""};
   char out[TRILHA_ADDRESS_SIZE];
   for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
     if (client("10.0.0.1", wrong[i], NULL, out)) fail_msg("'%s' gave %s", wrong[i], out);

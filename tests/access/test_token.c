@@ -17,7 +17,7 @@
 #include "access/token.h"
 #include "base/hash.h"
 
-#define NOW_S INT64_C(1790000000)
+#define NOW_S  INT64_C(1790000000)
 #define SECRET "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlY3JldC0h" /* 36 bytes */
 #define CLAIMS "{\"sub\":\"ana\",\"aud\":\"trilha\",\"role\":\"admin\",\"exp\":1790000060}"
 
@@ -126,12 +126,12 @@ static trilha_keys *keys_of(const char *one, const char *two) {
   return keys;
 }
 
-static const trilha_token_rules RULES = {.algorithms = TRILHA_ALGORITHM_ES256 | TRILHA_ALGORITHM_HS256 |
-                                                       TRILHA_ALGORITHM_RS256 | TRILHA_ALGORITHM_PS256,
-                                         .audience = {"trilha", 6},
-                                         .role_claim = {"role", 4},
-                                         .role = {"admin", 5},
-                                         .skew_s = 30};
+static const trilha_token_rules RULES = {
+    .algorithms = TRILHA_ALGORITHM_ES256 | TRILHA_ALGORITHM_HS256 | TRILHA_ALGORITHM_RS256 | TRILHA_ALGORITHM_PS256,
+    .audience = {"trilha", 6},
+    .role_claim = {"role", 4},
+    .role = {"admin", 5},
+    .skew_s = 30};
 
 static trilha_token_verdict verdict_by(const trilha_token_rules *rules, const trilha_keys *keys, trilha_buffer *take) {
   trilha_token_identity who;
@@ -154,11 +154,14 @@ static trilha_token_verdict hs_verdict(const char *header, const char *claims) {
 static void each_algorithm_verifies_with_its_own_key(void **state) {
   const scene *s = *state;
   trilha_keys *keys = keys_of(s->rsa_pem, s->ec_pem);
-  trilha_buffer rs = rsa_signed(s, "{\"alg\":\"RS256\"}", CLAIMS, false), ps = rsa_signed(s, "{\"alg\":\"PS256\"}", CLAIMS, true);
-  trilha_token_claims claims = {TRILHA_TEXT("ana"), {NULL, 0}, TRILHA_TEXT("trilha"), TRILHA_TEXT("role"), TRILHA_TEXT("admin"), 0, NOW_S + 60};
+  trilha_buffer rs = rsa_signed(s, "{\"alg\":\"RS256\"}", CLAIMS, false),
+                ps = rsa_signed(s, "{\"alg\":\"PS256\"}", CLAIMS, true);
+  trilha_token_claims claims = {
+      TRILHA_TEXT("ana"), {NULL, 0}, TRILHA_TEXT("trilha"), TRILHA_TEXT("role"), TRILHA_TEXT("admin"), 0, NOW_S + 60};
   trilha_buffer es = es256(s, claims);
   trilha_token_identity who = {""};
-  assert_int_equal(trilha_token_verify(keys, &RULES, trilha_buffer_text(&es), NOW_S * 1000000, &who), TRILHA_TOKEN_VALID);
+  assert_int_equal(trilha_token_verify(keys, &RULES, trilha_buffer_text(&es), NOW_S * 1000000, &who),
+                   TRILHA_TOKEN_VALID);
   assert_string_equal(who.subject, "ana");
   assert_int_equal(verdict_by(&RULES, keys, &rs), TRILHA_TOKEN_VALID);
   assert_int_equal(verdict_by(&RULES, keys, &ps), TRILHA_TOKEN_VALID);
@@ -170,8 +173,9 @@ static void each_algorithm_verifies_with_its_own_key(void **state) {
 static void a_token_never_chooses_how_it_is_verified(void **state) {
   const scene *s = *state;
   trilha_keys *keys = keys_of(s->rsa_pem, s->ec_pem);
-  static const char *const headers[] = {"{\"alg\":\"none\"}", "{\"alg\":\"None\"}", "{\"alg\":\"NONE\"}", "{\"alg\":\"\"}", "{}",
-                                        "{\"alg\":null}", "{\"alg\":\"hs256\"}", "{\"alg\":\"HS512\"}", "{\"alg\":[\"HS256\"]}"};
+  static const char *const headers[] = {
+      "{\"alg\":\"none\"}", "{\"alg\":\"None\"}",  "{\"alg\":\"NONE\"}",  "{\"alg\":\"\"}",       "{}",
+      "{\"alg\":null}",     "{\"alg\":\"hs256\"}", "{\"alg\":\"HS512\"}", "{\"alg\":[\"HS256\"]}"};
   for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
     trilha_buffer token = unsigned_token(headers[i], CLAIMS);
     trilha_buffer_add_char(&token, '.');
@@ -198,8 +202,9 @@ static void a_token_never_chooses_how_it_is_verified(void **state) {
 static void keys_that_a_token_brings_along_are_never_used(void **state) {
   const scene *s = *state;
   trilha_keys *keys = keys_of(s->ec_pem, NULL);
-  trilha_buffer token = hs256("{\"alg\":\"HS256\",\"jwk\":" OCT_JWK ",\"jku\":\"https://evil.example/\",\"x5u\":\"file:///dev/null\"}",
-                              CLAIMS, TRILHA_TEXT("secret-secret-secret-secret-secret-!"));
+  trilha_buffer token =
+      hs256("{\"alg\":\"HS256\",\"jwk\":" OCT_JWK ",\"jku\":\"https://evil.example/\",\"x5u\":\"file:///dev/null\"}",
+            CLAIMS, TRILHA_TEXT("secret-secret-secret-secret-secret-!"));
   assert_int_equal(verdict_by(&RULES, keys, &token), TRILHA_TOKEN_KEY);
   trilha_keys_free(keys);
 }
@@ -212,8 +217,9 @@ static void a_kid_chooses_among_named_keys_and_is_only_compared(void **state) {
   assert_int_equal(verdict_by(&RULES, keys, &token), TRILHA_TOKEN_VALID);
   token = hs256("{\"alg\":\"HS256\"}", CLAIMS, secret);
   assert_int_equal(verdict_by(&RULES, keys, &token), TRILHA_TOKEN_VALID);
-  static const char *const other[] = {"{\"alg\":\"HS256\",\"kid\":\"b\"}", "{\"alg\":\"HS256\",\"kid\":\"../../dev/null\"}",
-                                      "{\"alg\":\"HS256\",\"kid\":\"a' OR '1'='1\"}", "{\"alg\":\"HS256\",\"kid\":\"\"}"};
+  static const char *const other[] = {
+      "{\"alg\":\"HS256\",\"kid\":\"b\"}", "{\"alg\":\"HS256\",\"kid\":\"../../dev/null\"}",
+      "{\"alg\":\"HS256\",\"kid\":\"a' OR '1'='1\"}", "{\"alg\":\"HS256\",\"kid\":\"\"}"};
   for (size_t i = 0; i < sizeof other / sizeof other[0]; i++) {
     token = hs256(other[i], CLAIMS, secret);
     assert_int_equal(verdict_by(&RULES, keys, &token), TRILHA_TOKEN_KEY);
@@ -309,12 +315,14 @@ static void issuer_and_the_place_of_the_role_are_configured(void **state) {
   rules.issuer = TRILHA_TEXT("https://id.example");
   rules.role_claim = TRILHA_TEXT("/realm_access/roles");
   trilha_text secret = TRILHA_TEXT("secret-secret-secret-secret-secret-!");
-  trilha_buffer token = hs256("{\"alg\":\"HS256\"}",
-                              "{\"iss\":\"https://id.example\",\"aud\":\"trilha\",\"realm_access\":{\"roles\":[\"x\",\"admin\"]},"
-                              "\"exp\":1790000060}",
-                              secret);
+  trilha_buffer token =
+      hs256("{\"alg\":\"HS256\"}",
+            "{\"iss\":\"https://id.example\",\"aud\":\"trilha\",\"realm_access\":{\"roles\":[\"x\",\"admin\"]},"
+            "\"exp\":1790000060}",
+            secret);
   assert_int_equal(verdict_by(&rules, keys, &token), TRILHA_TOKEN_VALID);
-  token = hs256("{\"alg\":\"HS256\"}", "{\"iss\":\"https://id.example/\",\"aud\":\"trilha\",\"exp\":1790000060}", secret);
+  token =
+      hs256("{\"alg\":\"HS256\"}", "{\"iss\":\"https://id.example/\",\"aud\":\"trilha\",\"exp\":1790000060}", secret);
   assert_int_equal(verdict_by(&rules, keys, &token), TRILHA_TOKEN_ISSUER);
   token = hs256("{\"alg\":\"HS256\"}", CLAIMS, secret);
   assert_int_equal(verdict_by(&rules, keys, &token), TRILHA_TOKEN_ISSUER);
@@ -339,7 +347,8 @@ static void weak_private_or_misplaced_keys_are_refused(void **state) {
       "{\"kty\":\"oct\",\"alg\":\"ES256\",\"k\":\"" SECRET "\"}",
       "{\"kty\":\"oct\",\"k\":\"" SECRET "\",\"k\":\"" SECRET "\"}",
       "{\"kty\":\"RSA\",\"n\":\"AQAB\",\"e\":\"AQAB\"}",
-      "{\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE\",\"y\":\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE\"}",
+      "{\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE\",\"y\":"
+      "\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE\"}",
       "{\"kty\":\"EC\",\"crv\":\"P-521\",\"x\":\"AQ\",\"y\":\"AQ\"}",
   };
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -368,11 +377,13 @@ static void a_set_passes_over_what_it_does_not_know_and_keeps_the_rest(void **st
   trilha_base64url(point + 33, 32, y);
   snprintf(jwks, sizeof jwks,
            "{\"keys\":[{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"x\":\"AQ\"},{\"kty\":\"RSA\",\"use\":\"enc\"},"
-           "{\"kty\":\"EC\",\"crv\":\"P-384\"},{\"kty\":\"EC\",\"crv\":\"P-256\",\"kid\":\"k1\",\"x\":\"%s\",\"y\":\"%s\"}]}",
+           "{\"kty\":\"EC\",\"crv\":\"P-384\"},{\"kty\":\"EC\",\"crv\":\"P-256\",\"kid\":\"k1\",\"x\":\"%s\",\"y\":\"%"
+           "s\"}]}",
            x, y);
   trilha_keys *keys = keys_of(jwks, NULL);
   assert_int_equal(trilha_keys_count(keys), 1);
-  trilha_token_claims claims = {TRILHA_TEXT("ana"), {NULL, 0}, TRILHA_TEXT("trilha"), TRILHA_TEXT("role"), TRILHA_TEXT("admin"), 0, NOW_S + 60};
+  trilha_token_claims claims = {
+      TRILHA_TEXT("ana"), {NULL, 0}, TRILHA_TEXT("trilha"), TRILHA_TEXT("role"), TRILHA_TEXT("admin"), 0, NOW_S + 60};
   trilha_buffer token = es256(s, claims);
   assert_int_equal(verdict_by(&RULES, keys, &token), TRILHA_TOKEN_VALID);
   trilha_keys_free(keys);

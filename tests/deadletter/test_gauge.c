@@ -17,7 +17,7 @@ enum { SLOW_MS = 40 };
 /* What the store answers, and what was said of it. */
 typedef struct scene {
   struct trilha_store store; /* first: the port's functions get it */
-  int64_t open[2]; /* of D-4 and D-9 */
+  int64_t open[2];           /* of D-4 and D-9 */
   bool unreachable;
   int64_t takes_ms;
   size_t counts;

@@ -1,10 +1,10 @@
 /* tests/fault: a layer between a program and its files that lies about the disk; loaded with LD_PRELOAD.
  *
- * Beside the live files, which play the page cache, it keeps what a disk would hold after the power went: a second folder.
- * A written range reaches it when the file is synced, or earlier, whole or torn into sectors, as a kernel may write back
- * at any time. A new file is on the disk only when its folder was synced. A sync that fails reports EIO and forgets the
- * ranges, as Linux marks such pages clean: a later sync does not bring them back. A killed process leaves the disk as it
- * is.
+ * Beside the live files, which play the page cache, it keeps what a disk would hold after the power went: a second
+ * folder. A written range reaches it when the file is synced, or earlier, whole or torn into sectors, as a kernel may
+ * write back at any time. A new file is on the disk only when its folder was synced. A sync that fails reports EIO and
+ * forgets the ranges, as Linux marks such pages clean: a later sync does not bring them back. A killed process leaves
+ * the disk as it is.
  *
  * TRILHA_LAYER_FILES  the database's path: it looks after this and its write-ahead log
  * TRILHA_LAYER_DISK   the folder of the disk
@@ -54,12 +54,12 @@ static struct {
 } layer = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* The next definition of a function, as a pointer of its type. */
-#define REAL(name, type)                       \
-  __extension__({                              \
-    type function_;                            \
-    void *found_ = real(#name);                \
+#define REAL(name, type)                        \
+  __extension__({                               \
+    type function_;                             \
+    void *found_ = real(#name);                 \
     memcpy(&function_, &found_, sizeof found_); \
-    function_;                                 \
+    function_;                                  \
   })
 
 static void *real(const char *name) {
@@ -75,7 +75,8 @@ typedef ssize_t (*write_call)(int, const void *, size_t);
 typedef int (*truncate_call)(int, off64_t);
 typedef int (*path_call)(const char *);
 
-/* --- the disk ------------------------------------------------------------------------------------------------------- */
+/* --- the disk -------------------------------------------------------------------------------------------------------
+ */
 
 static void begin(void) {
   layer.ready = true;
@@ -181,7 +182,8 @@ static void sync_folder(void) {
   }
 }
 
-/* --- what the program calls ------------------------------------------------------------------------------------------- */
+/* --- what the program calls
+ * ------------------------------------------------------------------------------------------- */
 
 static int file_named(const char *path) {
   const char *slash = strrchr(path, '/');

@@ -1,9 +1,9 @@
 /* fault: the power fails under an embedded store, and its disk lies (reliability 3 and 5).
  *
  * layer.c stands between the process and its files: what was not synced when the process dies is lost, whole or in
- * parts, in any order; writes and syncs fail, and a failed sync loses what it should have kept. A publisher and a durable
- * consumer in one process go on until they are killed; then the store is what the disk held. The control acknowledges
- * without a sync and must be caught.
+ * parts, in any order; writes and syncs fail, and a failed sync loses what it should have kept. A publisher and a
+ * durable consumer in one process go on until they are killed; then the store is what the disk held. The control
+ * acknowledges without a sync and must be caught.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,9 +25,18 @@
 #include "support/sanitized.h"
 #include "trilha/delivery.h"
 
-enum { POWER_CUTS = 4, LONG_ONE_IN = 2, SHORT_LINES = 40, LONG_LINES = 2500, PATH = 300, LEASE_MS = 1000, FAIL_ONE_IN = 40 };
+enum {
+  POWER_CUTS = 4,
+  LONG_ONE_IN = 2,
+  SHORT_LINES = 40,
+  LONG_LINES = 2500,
+  PATH = 300,
+  LEASE_MS = 1000,
+  FAIL_ONE_IN = 40
+};
 
-/* --- the role: publishes and consumes until it is killed ---------------------------------------------------------------- */
+/* --- the role: publishes and consumes until it is killed
+ * ---------------------------------------------------------------- */
 
 typedef struct worker {
   const char *url, *keyring, *history, *seen;
@@ -94,7 +103,8 @@ static int role_worker(const char *url, const char *keyring, const char *history
   }
 }
 
-/* --- the disk -------------------------------------------------------------------------------------------------------------- */
+/* --- the disk
+ * -------------------------------------------------------------------------------------------------------------- */
 
 typedef struct run {
   trilha_fixture *f;
@@ -191,9 +201,10 @@ static void finish(run *r) {
   trilha_error err = {0};
   if (consume(handle, &w, true, &err) != TRILHA_OK) fail_msg("%s: %s", err.code, err.text);
   fault_deliveries d = fault_check_deliveries(r->seen, handle);
-  printf("# %d power cuts, %d after the log was copied; %zu events, %zu attempts not acknowledged (%zu refused), %zu of "
-         "%zu deliveries repeated\n",
-         r->cuts, r->copied, v.stored, open, refused, d.repeats, d.count);
+  printf(
+      "# %d power cuts, %d after the log was copied; %zu events, %zu attempts not acknowledged (%zu refused), %zu of "
+      "%zu deliveries repeated\n",
+      r->cuts, r->copied, v.stored, open, refused, d.repeats, d.count);
   assert_true(r->copied > 0);
   assert_int_equal(d.missing, 0);
   assert_int_equal(d.foreign, 0); /* nothing was delivered that the disk then forgot */

@@ -1,4 +1,5 @@
-/* tests/support/sanitized: whether this is a build under a sanitizer, which keeps freed memory and must be loaded first. */
+/* tests/support/sanitized: whether this is a build under a sanitizer, which keeps freed memory and must be loaded
+ * first. */
 #ifndef TRILHA_TESTS_SUPPORT_SANITIZED_H
 #define TRILHA_TESTS_SUPPORT_SANITIZED_H
 
