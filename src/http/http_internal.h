@@ -1,0 +1,71 @@
+/* http inside: the server, its connections and exchanges. Room: http. */
+#ifndef TRILHA_HTTP_HTTP_INTERNAL_H
+#define TRILHA_HTTP_HTTP_INTERNAL_H
+
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/clock.h"
+#include "http/http.h"
+
+/* An open connection: made and ended by the library's thread, its deadline read by ours. In server->connections, under
+ * the mutex. */
+typedef struct trilha_http_connection {
+  int fd;
+  int64_t deadline_ns; /* INT64_MAX while a handler works for it */
+  struct trilha_http_connection *next, *previous;
+} trilha_http_connection;
+
+/* A request and its answer. Owned by the library's thread, except between suspend and resume, when a worker has it. */
+typedef struct trilha_http_exchange {
+  trilha_http_server *server;
+  struct MHD_Connection *connection;
+  char *target;
+  bool begun, answered, too_large, closes;
+  trilha_buffer body;
+  char peer[48];
+  trilha_http_request request;
+  trilha_http_answer answer;
+  struct trilha_http_exchange *next;
+} trilha_http_exchange;
+
+struct trilha_http_server {
+  trilha_http_options options;
+  struct MHD_Daemon *daemon;
+  int listener, wake;
+  unsigned port;
+  pthread_t acceptor;
+  pthread_t *workers;
+  unsigned worker_count;
+  bool acceptor_runs;
+  atomic_size_t open;      /* connections handed to the library and not yet ended */
+  atomic_size_t under_way; /* exchanges between their first line and the end of their answer */
+  atomic_uint_fast64_t refused;
+  atomic_bool stopping, accepting_ended;
+  pthread_mutex_t mutex; /* what follows */
+  pthread_cond_t work;
+  trilha_http_connection *connections;
+  trilha_http_exchange *first, *last; /* waiting for a worker */
+  size_t announced; /* exchanges that will be in the queue in a moment */
+  bool workers_end;
+};
+
+/* headers.c: fills the exchange's request from the library's and judges it: 0, or the status to refuse it with. */
+unsigned trilha_http_read_headers(trilha_http_exchange *exchange, const char *method, const char *version);
+
+/* accept.c */
+trilha_status trilha_http_listen(trilha_http_server *server, trilha_error *err) TRILHA_MUST_USE;
+void *trilha_http_accept_loop(void *server);
+
+/* work.c */
+trilha_status trilha_http_workers_start(trilha_http_server *server, trilha_error *err) TRILHA_MUST_USE;
+void trilha_http_workers_stop(trilha_http_server *server);
+/* Announce, then suspend the connection, then enqueue: a worker may resume it at once. False: the workers end. */
+bool trilha_http_announce(trilha_http_server *server);
+void trilha_http_enqueue(trilha_http_server *server, trilha_http_exchange *exchange);
+
+/* server.c: the deadline of the exchange's connection, from now; INT64_MAX: none. */
+void trilha_http_set_deadline(trilha_http_exchange *exchange, int64_t ms);
+
+#endif
