@@ -23,7 +23,7 @@ static void write_metadata(const trilha_audit_entry *entry, trilha_buffer *out) 
 }
 
 static bool storable(trilha_text text) {
-  return trilha_utf8_valid(text.data, text.size) && memchr(text.data, '\0', text.size) == NULL;
+  return trilha_utf8_valid(text.data, text.size) && trilha_text_find(text, '\0') == NULL;
 }
 
 static trilha_status check(const trilha_audit_entry *entry, trilha_error *err) {

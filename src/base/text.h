@@ -18,6 +18,10 @@ static inline bool trilha_text_equal(trilha_text a, trilha_text b) {
 static inline bool trilha_text_is(trilha_text a, const char *terminated) {
   return trilha_text_equal(a, trilha_text_of(terminated));
 }
+/* The first such byte, or NULL. An absent text (data NULL, size 0) holds none. */
+static inline const char *trilha_text_find(trilha_text text, char c) {
+  return text.size == 0 ? NULL : memchr(text.data, c, text.size);
+}
 /* Byte order, shorter first on a tie: <0, 0, >0. */
 int trilha_text_compare(trilha_text a, trilha_text b);
 

@@ -10,7 +10,7 @@ static trilha_status bad(trilha_error *err, const char *code, const char *name, 
 
 /* UTF-8 without U+0000, 1 to `max` characters. */
 static trilha_status check_text(trilha_text text, const char *name, size_t max, trilha_error *err) {
-  if (!trilha_utf8_valid(text.data, text.size) || memchr(text.data, '\0', text.size) != NULL)
+  if (!trilha_utf8_valid(text.data, text.size) || trilha_text_find(text, '\0') != NULL)
     return bad(err, "FIELD_INVALID", name, "UTF-8 text without U+0000");
   size_t characters = trilha_utf8_length(text.data, text.size);
   if (characters == 0 || characters > max)

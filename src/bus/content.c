@@ -63,7 +63,7 @@ trilha_status trilha_digest(const trilha_bus *bus, const trilha_publication *pub
 }
 
 static trilha_text kid_of(trilha_text digest) {
-  const char *colon = memchr(digest.data, ':', digest.size);
+  const char *colon = trilha_text_find(digest, ':');
   return (trilha_text){digest.data, colon == NULL ? 0 : (size_t)(colon - digest.data)};
 }
 

@@ -6,7 +6,7 @@
 
 static trilha_status check_name(trilha_text text, const char *name, size_t max, trilha_error *err) {
   if (text.data == NULL || text.size == 0 || !trilha_utf8_valid(text.data, text.size) ||
-      memchr(text.data, '\0', text.size) != NULL || trilha_utf8_length(text.data, text.size) > max)
+      trilha_text_find(text, '\0') != NULL || trilha_utf8_length(text.data, text.size) > max)
     return trilha_error_set(err, TRILHA_INVALID, "FIELD_LENGTH", "%s must have 1 to %zu characters of UTF-8", name,
                             max);
   return TRILHA_OK;

@@ -167,7 +167,7 @@ static void hear_errors(trilha_cli_child *child) {
 }
 
 static bool has_line(const trilha_cli_child *child) {
-  return child->said.size != 0 && memchr(child->said.data, '\n', child->said.size) != NULL;
+  return trilha_text_find(trilha_buffer_text(&child->said), '\n') != NULL;
 }
 
 static void hear_answer(trilha_cli_child *child) {
@@ -241,7 +241,7 @@ bool trilha_cli_child_is_quiet(trilha_cli_child *child) {
 }
 
 trilha_text trilha_cli_child_line(trilha_cli_child *child) {
-  const char *end = child->said.size == 0 ? NULL : memchr(child->said.data, '\n', child->said.size);
+  const char *end = trilha_text_find(trilha_buffer_text(&child->said), '\n');
   if (end == NULL) return (trilha_text){0};
   return (trilha_text){child->said.data, (size_t)(end - child->said.data)};
 }

@@ -105,7 +105,7 @@ static trilha_text trimmed(trilha_text text) {
 static trilha_text last_lines(trilha_text text, size_t most) {
   if (text.size <= most) return text;
   trilha_text last = {text.data + (text.size - most), most};
-  const char *end = memchr(last.data, '\n', last.size);
+  const char *end = trilha_text_find(last, '\n');
   size_t gone = end == NULL ? 0 : (size_t)(end - last.data) + 1;
   if (gone >= last.size) gone = 0;
   return (trilha_text){last.data + gone, last.size - gone};

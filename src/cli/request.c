@@ -72,7 +72,7 @@ static uint32_t column_of(trilha_text source, size_t offset) {
 static trilha_status unknown(trilha_text source, size_t offset, trilha_text name, trilha_error *error) {
   char typed[64];
   const char *near = NULL;
-  if (name.size > 0 && name.size < sizeof typed && memchr(name.data, '\0', name.size) == NULL) {
+  if (name.size > 0 && name.size < sizeof typed && trilha_text_find(name, '\0') == NULL) {
     memcpy(typed, name.data, name.size);
     typed[name.size] = '\0';
     near = trilha_cli_nearest(typed, nth_member, NULL);

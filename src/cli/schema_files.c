@@ -119,7 +119,7 @@ static trilha_status walk_folder(trilha_cli_schema_files *files, trilha_text bas
 
 trilha_status trilha_cli_schema_files_add(trilha_cli_schema_files *files, trilha_text base_and_folder,
                                           trilha_error *error) {
-  const char *equals = memchr(base_and_folder.data, '=', base_and_folder.size);
+  const char *equals = trilha_text_find(base_and_folder, '=');
   struct stat about;
   if (equals == NULL || equals == base_and_folder.data || equals[1] == '\0')
     return trilha_error_set(error, TRILHA_USAGE, "REF_DIR", "--ref-dir wants BASE=DIR, not '%s'", base_and_folder.data);

@@ -338,6 +338,19 @@ static trilha_status take_event(conversion *c, struct fy_event *event) {
   }
 }
 
+/* Some messages of libfyaml pass by its collected errors, to standard error unless told otherwise. */
+static void drop(struct fy_diag *diag, void *user, const char *text, size_t size) {}
+
+static struct fy_diag *silent_diag(void) {
+  struct fy_diag_cfg cfg;
+  fy_diag_cfg_default(&cfg);
+  cfg.fp = NULL;
+  cfg.output_fn = drop;
+  struct fy_diag *diag = fy_diag_create(&cfg);
+  if (diag != NULL) fy_diag_set_collect_errors(diag, true);
+  return diag;
+}
+
 /* libfyaml's messages may quote the input; only those that are plain words of its own are passed on. */
 static trilha_status syntax_error(conversion *c, struct fy_diag *diag) {
   void *iterator = NULL;
@@ -391,14 +404,13 @@ static trilha_status check_bytes(conversion *c, trilha_text yaml) {
 trilha_status trilha_yaml_to_json(trilha_text yaml, trilha_buffer *out, trilha_yaml_map *map, trilha_error *err) {
   if (yaml.size >= 3 && memcmp(yaml.data, "\xEF\xBB\xBF", 3) == 0) yaml.data += 3, yaml.size -= 3;
   conversion *c = calloc(1, sizeof *c);
-  struct fy_diag *diag = fy_diag_create(NULL);
+  struct fy_diag *diag = silent_diag();
   trilha_status status = c == NULL || diag == NULL ? trilha_error_no_memory(err) : TRILHA_OK;
   if (status == TRILHA_OK) {
     c->out = out;
     c->out_start = out->size;
     c->map = map;
     c->err = err;
-    fy_diag_set_collect_errors(diag, true);
     status = trilha_random_bytes(&c->seed, sizeof c->seed) ? check_bytes(c, yaml) : trilha_error_no_memory(err);
   }
   if (status == TRILHA_OK) status = convert(c, yaml, diag);

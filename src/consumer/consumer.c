@@ -16,7 +16,7 @@ static trilha_status bad_option(trilha_error *err, const char *what) {
 
 static bool is_name(trilha_text text, size_t max) {
   return text.data != NULL && text.size != 0 && trilha_utf8_valid(text.data, text.size) &&
-         memchr(text.data, '\0', text.size) == NULL && trilha_utf8_length(text.data, text.size) <= max;
+         trilha_text_find(text, '\0') == NULL && trilha_utf8_length(text.data, text.size) <= max;
 }
 
 static trilha_status check(const trilha_consumer_options *o, trilha_error *err) {

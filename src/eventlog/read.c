@@ -64,7 +64,7 @@ static trilha_status filter_timestamp(trilha_text text, const char *name, bool *
 
 static trilha_status filter_text(trilha_text text, const char *name, trilha_text *ret, trilha_error *err) {
   if (text.data == NULL) return TRILHA_OK;
-  if (!trilha_utf8_valid(text.data, text.size) || memchr(text.data, '\0', text.size) != NULL)
+  if (!trilha_utf8_valid(text.data, text.size) || trilha_text_find(text, '\0') != NULL)
     return bad_filter(err, name, "UTF-8 text without U+0000");
   *ret = text;
   return TRILHA_OK;

@@ -111,6 +111,8 @@ size_t trilha_json_utf8_fault(const char *data, size_t size) {
 /* Lines end with a line feed; a column counts code points. Both from 1. */
 static void place_of(trilha_text source, size_t offset, uint32_t *line, uint32_t *column) {
   if (offset > source.size) offset = source.size;
+  *line = *column = 1;
+  if (offset == 0) return; /* an absent text has no address to count from */
   size_t start = 0;
   uint32_t lines = 1;
   const char *p = source.data, *end = source.data + offset;

@@ -19,7 +19,7 @@ static const struct {
 };
 
 const trilha_adapter *trilha_adapter_find(trilha_text url_or_kind) {
-  const char *colon = url_or_kind.size == 0 ? NULL : memchr(url_or_kind.data, ':', url_or_kind.size);
+  const char *colon = trilha_text_find(url_or_kind, ':');
   trilha_text scheme = {url_or_kind.data, colon == NULL ? url_or_kind.size : (size_t)(colon - url_or_kind.data)};
   for (size_t i = 0; i < sizeof adapters / sizeof adapters[0]; i++)
     if (trilha_text_is(scheme, adapters[i].scheme)) return &adapters[i].adapter;
@@ -29,7 +29,7 @@ const trilha_adapter *trilha_adapter_find(trilha_text url_or_kind) {
 static trilha_status open_store(const trilha_options *options, bool unmigrated, trilha_store **ret_store,
                                 trilha_error *err) {
   trilha_text url = trilha_text_of(options->store_url == NULL ? "sqlite:trilha.db" : options->store_url);
-  const trilha_adapter *adapter = memchr(url.data, ':', url.size) == NULL ? NULL : trilha_adapter_find(url);
+  const trilha_adapter *adapter = trilha_text_find(url, ':') == NULL ? NULL : trilha_adapter_find(url);
   if (adapter == NULL) /* the text is not repeated: it may hold a password */
     return trilha_error_set(err, TRILHA_USAGE, "STORE_URL_INVALID",
                             "the store must be given as sqlite:PATH or postgresql://USER@HOST:PORT/DATABASE");

@@ -78,7 +78,7 @@ static trilha_status add_key(trilha_keyring *keyring, trilha_text kid, trilha_te
 }
 
 static trilha_status add_line(trilha_keyring *keyring, trilha_text line, size_t number, trilha_error *err) {
-  const char *colon = memchr(line.data, ':', line.size);
+  const char *colon = trilha_text_find(line, ':');
   if (colon == NULL) return bad_line(err, number, "not of the form kid:base64");
   trilha_text kid = {line.data, (size_t)(colon - line.data)};
   trilha_text encoded = trimmed((trilha_text){colon + 1, line.size - kid.size - 1});
@@ -193,7 +193,7 @@ static trilha_status read_source(const char *source, trilha_buffer *out, trilha_
 }
 
 trilha_status trilha_keyring_load(trilha_text source, trilha_keyring **ret_keyring, trilha_error *err) {
-  if (source.size == 0 || memchr(source.data, '\0', source.size) != NULL)
+  if (source.size == 0 || trilha_text_find(source, '\0') != NULL)
     return trilha_error_set(err, TRILHA_USAGE, "KEYRING_SOURCE", "the keyring's source is empty or holds U+0000");
   TRILHA_BUFFER_SCOPED terminated = {0};
   trilha_buffer_add_text(&terminated, source);

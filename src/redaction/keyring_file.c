@@ -116,7 +116,7 @@ static trilha_status replace(const char *path, trilha_text content, trilha_error
 }
 
 static trilha_status check_arguments(trilha_text path, trilha_text kid, trilha_buffer *terminated, trilha_error *err) {
-  if (path.size == 0 || memchr(path.data, '\0', path.size) != NULL)
+  if (path.size == 0 || trilha_text_find(path, '\0') != NULL)
     return trilha_error_set(err, TRILHA_USAGE, "KEYRING_SOURCE", "the keyring's path is empty or holds U+0000");
   if (!trilha_kid_valid(kid))
     return trilha_error_set(err, TRILHA_USAGE, "KEYRING_KID", "a kid has 1 to 16 characters of a-z, 0-9 and '-'");

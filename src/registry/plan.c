@@ -113,8 +113,7 @@ static trilha_status check_words(const trilha_type_version *v, trilha_error *err
   if (v->status.data != NULL && !trilha_text_is(v->status, "ativo") && !trilha_text_is(v->status, "deprecated"))
     return trilha_error_set(err, TRILHA_INVALID, "EVENT_TYPE_STATUS_INVALID", "status is \"ativo\" or \"deprecated\"");
   if (v->descricao.data != NULL &&
-      (!trilha_utf8_valid(v->descricao.data, v->descricao.size) ||
-       memchr(v->descricao.data, '\0', v->descricao.size) != NULL ||
+      (!trilha_utf8_valid(v->descricao.data, v->descricao.size) || trilha_text_find(v->descricao, '\0') != NULL ||
        trilha_utf8_length(v->descricao.data, v->descricao.size) > TRILHA_REGISTRY_DESCRICAO_MAX))
     return trilha_error_set(err, TRILHA_INVALID, "EVENT_TYPE_DESCRIPTION_INVALID",
                             "descricao is UTF-8 without U+0000 of at most %d characters",

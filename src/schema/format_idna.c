@@ -107,7 +107,7 @@ static bool check_u_label(trilha_text label, bool normalise, uint32_t *points, s
                           size_t *ret_ascii_size) {
   char u_label[U_LABEL_MAX + 1], out[A_LABEL_MAX + 1];
   size_t count = 0;
-  if (label.size > U_LABEL_MAX || memchr(label.data, '\0', label.size) != NULL) return false;
+  if (label.size > U_LABEL_MAX || trilha_text_find(label, '\0') != NULL) return false;
   for (size_t at = 0; at < label.size;) {
     if (count == TRILHA_LABEL_POINTS_MAX) return false;
     points[count++] = trilha_utf8_next(label.data, label.size, &at);

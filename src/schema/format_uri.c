@@ -52,8 +52,9 @@ static bool take(uri *u, char c) {
 }
 
 static bool take_triplet(uri *u) {
+  if (u->text.size - u->at < 3) return false;
   const char *at = u->text.data + u->at;
-  if (u->text.size - u->at < 3 || at[0] != '%' || !trilha_is_hex(at[1]) || !trilha_is_hex(at[2])) return false;
+  if (at[0] != '%' || !trilha_is_hex(at[1]) || !trilha_is_hex(at[2])) return false;
   u->at += 3;
   return true;
 }

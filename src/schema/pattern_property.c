@@ -476,7 +476,7 @@ static bool find_script(trilha_text name, const char *kind, trilha_property *ret
 
 bool trilha_property_find(trilha_text text, trilha_property *ret_property) {
   *ret_property = (trilha_property){0};
-  const char *equals = text.size == 0 ? NULL : memchr(text.data, '=', text.size);
+  const char *equals = trilha_text_find(text, '=');
   if (equals == NULL) return find_category(text, ret_property) || find_binary(text, ret_property);
   trilha_text name = {text.data, (size_t)(equals - text.data)};
   trilha_text value = {equals + 1, text.size - name.size - 1};

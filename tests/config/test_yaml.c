@@ -4,7 +4,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -173,6 +175,24 @@ static void error_never_quotes_a_value(void **state) {
   }
 }
 
+/* libfyaml would say "[ERR]: indentation indicator 0". */
+static void the_parser_prints_nothing(void **state) {
+  (void)state;
+  FILE *file = tmpfile();
+  int kept = dup(STDERR_FILENO);
+  assert_true(file != NULL && kept >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
+  trilha_buffer out = {0};
+  trilha_error err = {0};
+  trilha_status status = trilha_yaml_to_json(TRILHA_TEXT("a: |0\n x\n"), &out, NULL, &err);
+  dup2(kept, STDERR_FILENO);
+  close(kept);
+  assert_int_equal(lseek(fileno(file), 0, SEEK_END), 0);
+  fclose(file);
+  trilha_buffer_done(&out);
+  assert_int_equal(status, TRILHA_INVALID);
+  assert_string_equal(err.code, "YAML_SYNTAX");
+}
+
 static void billion_laughs_are_refused(void **state) {
   (void)state;
   trilha_buffer yaml = {0};
@@ -254,6 +274,7 @@ int main(void) {
       cmocka_unit_test(aliases_copy_what_they_name),
       cmocka_unit_test(what_json_cannot_say_or_readers_read_differently_is_refused_by_place),
       cmocka_unit_test(error_never_quotes_a_value),
+      cmocka_unit_test(the_parser_prints_nothing),
       cmocka_unit_test(billion_laughs_are_refused),
       cmocka_unit_test(depth_anchors_and_size_are_bounded),
       cmocka_unit_test(many_keys_are_told_apart_quickly),

@@ -239,6 +239,21 @@ static void canonical_forms_of_different_values_differ(void **state) {
   for (size_t i = 0; i < COUNT; i++) trilha_buffer_done(&out[i]);
 }
 
+/* Callers write (trilha_text){0} for what they do not have; no address is counted from it. */
+static void an_absent_text_reads_and_writes_as_an_empty_one(void **state) {
+  (void)state;
+  trilha_buffer out = {0};
+  trilha_json_write_string(&out, (trilha_text){0});
+  trilha_json_pointer_add(&out, (trilha_text){0});
+  assert_string_equal(out.data, "\"\"");
+  trilha_buffer_done(&out);
+  trilha_json_document *d = NULL;
+  trilha_json_fault fault = {0};
+  assert_int_equal(trilha_json_parse((trilha_text){0}, &TRILHA_JSON_LIMITS, &d, &fault, NULL), TRILHA_INVALID);
+  assert_int_equal(fault.line, 1);
+  assert_int_equal(fault.column, 1);
+}
+
 static void writers_stop_at_the_limit_of_their_buffer(void **state) {
   (void)state;
   trilha_json_document *d = must_parse(TRILHA_TEXT("[\"abcdefghij\",{\"a\":1}]"));
@@ -382,6 +397,7 @@ int main(void) {
       cmocka_unit_test(a_subtree_is_written_alone),
       cmocka_unit_test(canonical_form_is_one_for_each_value),
       cmocka_unit_test(canonical_forms_of_different_values_differ),
+      cmocka_unit_test(an_absent_text_reads_and_writes_as_an_empty_one),
       cmocka_unit_test(writers_stop_at_the_limit_of_their_buffer),
       cmocka_unit_test(equality_is_typed_and_mathematical_at_every_depth),
       cmocka_unit_test(large_objects_in_another_order_are_compared_quickly),

@@ -26,7 +26,7 @@ static bool escapes_are_valid(trilha_text text) {
 }
 
 static size_t index_of(trilha_text text, char c) {
-  const char *at = memchr(text.data, c, text.size);
+  const char *at = trilha_text_find(text, c);
   return at == NULL ? text.size : (size_t)(at - text.data);
 }
 
@@ -67,7 +67,7 @@ trilha_status trilha_pg_url_check(trilha_text url, trilha_error *err) {
     if (url.size >= size && memcmp(url.data, schemes[i], size) == 0) skip = size;
   }
   if (skip == 0) return refused(err, "it must begin with postgresql://");
-  if (memchr(url.data, '\0', url.size) != NULL) return refused(err, "it holds a NUL");
+  if (trilha_text_find(url, '\0') != NULL) return refused(err, "it holds a NUL");
   trilha_text rest = from(url, skip);
   size_t authority = 0; /* ends at the first of / ? or the end */
   while (authority < rest.size && rest.data[authority] != '/' && rest.data[authority] != '?') authority++;

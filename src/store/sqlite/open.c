@@ -31,7 +31,7 @@ static trilha_status path_of_url(trilha_text url, trilha_buffer *path, trilha_er
   if (url.size < skip || memcmp(url.data, scheme, skip) != 0) return refuse_url(err, "this is not an sqlite: URL");
   trilha_text rest = {url.data + skip, url.size - skip};
   if (rest.size == 0) return refuse_url(err, "the URL names no file");
-  if (memchr(rest.data, '\0', rest.size) != NULL) return refuse_url(err, "the path holds a NUL");
+  if (trilha_text_find(rest, '\0') != NULL) return refuse_url(err, "the path holds a NUL");
   if (trilha_text_is(rest, ":memory:"))
     return refuse_url(err, "a database in memory is refused, for what was acknowledged must be on disk");
   if (rest.size > 2 && rest.data[0] == '/' && rest.data[1] == '/' && rest.data[2] != '/')

@@ -58,7 +58,7 @@ trilha_status trilha_sqlite_timestamp_read(trilha_text text, int64_t *ret_us, tr
 
 trilha_status trilha_sqlite_text_check(trilha_text text, const char *column, trilha_error *err) {
   if (text.size == 0) return TRILHA_OK;
-  if (memchr(text.data, '\0', text.size) != NULL)
+  if (trilha_text_find(text, '\0') != NULL)
     return trilha_error_set(err, TRILHA_INVALID, "STORE_REFUSED", "column %s: no store keeps U+0000 in a text", column);
   if (!trilha_utf8_valid(text.data, text.size))
     return trilha_error_set(err, TRILHA_INVALID, "STORE_REFUSED", "column %s: the text is not UTF-8", column);
