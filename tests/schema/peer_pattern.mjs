@@ -47,7 +47,7 @@ function subject() {
 }
 function regular(pattern) {
   try {
-    return new RegExp(pattern, 'u');
+    return new RegExp(pattern, 'uy');
   } catch {
     return null;
   }
@@ -59,6 +59,15 @@ while (cases.length < PATTERNS) {
   references = below(3) === 0;
   const pattern = (below(2) ? '^' : '') + disjunction(DEPTH) + (below(2) ? '$' : '');
   if (pattern !== '') cases.push({pattern, theirs: regular(pattern), subjects: Array.from({length: SUBJECTS}, () => subject() + pick(['', 'a', 'b']) || 'a')});
+}
+// Tried at the start of each character. Left to itself V8 also looks between the halves of a surrogate pair, where ECMA-262 (22.2.7.3) never
+// does, and where no word boundary is.
+function matches(theirs, subject) {
+  for (let at = 0; at <= subject.length; at += subject.codePointAt(at) > 0xFFFF ? 2 : 1) {
+    theirs.lastIndex = at;
+    if (theirs.test(subject)) return true;
+  }
+  return false;
 }
 const hex = text => Buffer.from(text, 'utf8').toString('hex');
 const input = cases.map(c => [c.pattern, ...c.subjects].map(hex).join('\t')).join('\n') + '\n';
@@ -75,9 +84,7 @@ cases.forEach((c, i) => {
     wrong.push(`${c.pattern} is not valid`);
   } else {
     c.subjects.forEach((s, n) => {
-      // V8 also tries between the halves of a surrogate pair, where ECMA-262 (22.2.7.3) never looks and \B would hold
-      if (c.pattern.includes('\\B') && s.includes('😀')) return;
-      if (answer[n + 1] !== 'U' && answer[n + 1] !== (c.theirs.test(s) ? 'Y' : 'N'))
+      if (answer[n + 1] !== 'U' && answer[n + 1] !== (matches(c.theirs, s) ? 'Y' : 'N'))
         wrong.push(`${JSON.stringify(c.pattern)} on ${JSON.stringify(s)}: ${answer[n + 1]} by way ${answer[0]}`);
     });
   }
