@@ -117,12 +117,22 @@ DECLARE
     fresh bigint;
     chosen bigint[];
 BEGIN
-    SELECT array_agg(c.id) INTO chosen FROM (
-        SELECT d.id FROM core.dead_letter_queue d
-        WHERE d.colonia = p_colonia AND d.status = 'pendente' AND (cardinality(p_ids) = 0 OR d.id = ANY (p_ids))
-            AND (cardinality(p_types) = 0
-                OR (SELECT e.tipo FROM core.event_log e WHERE e.event_id = d.event_id) = ANY (p_types))
-        ORDER BY d.sequence_number LIMIT p_limit FOR UPDATE OF d SKIP LOCKED) c;
+    -- Two statements: one plan for both would walk all that is pending to find one id.
+    IF cardinality(p_ids) = 0 THEN
+        SELECT array_agg(c.id) INTO chosen FROM (
+            SELECT d.id FROM core.dead_letter_queue d
+            WHERE d.colonia = p_colonia AND d.status = 'pendente'
+                AND (cardinality(p_types) = 0
+                    OR (SELECT e.tipo FROM core.event_log e WHERE e.event_id = d.event_id) = ANY (p_types))
+            ORDER BY d.sequence_number LIMIT p_limit FOR UPDATE OF d SKIP LOCKED) c;
+    ELSE
+        SELECT array_agg(c.id) INTO chosen FROM (
+            SELECT d.id FROM core.dead_letter_queue d
+            WHERE d.id = ANY (p_ids) AND d.colonia = p_colonia AND d.status = 'pendente'
+                AND (cardinality(p_types) = 0
+                    OR (SELECT e.tipo FROM core.event_log e WHERE e.event_id = d.event_id) = ANY (p_types))
+            LIMIT p_limit FOR UPDATE OF d SKIP LOCKED) c;
+    END IF;
     IF chosen IS NULL THEN RETURN; END IF;
     fresh := nextval('core.fencing_token');
     UPDATE core.dead_letter_queue d SET status = 'retrying', tentativas = d.tentativas + 1, ultima_tentativa = clock_timestamp()

@@ -82,6 +82,11 @@ FROM core_dead_letter_queue d JOIN core_event_log e ON e.event_id = d.event_id W
 SELECT d.id, e.tipo FROM core_dead_letter_queue d CROSS JOIN core_event_log e ON e.event_id = d.event_id
 WHERE d.colonia = ?1 AND d.status = 'pendente' ORDER BY d.sequence_number;
 
+-- name: dead_letter_pending
+-- Index: both tables' own.
+SELECT e.tipo FROM core_dead_letter_queue d CROSS JOIN core_event_log e ON e.event_id = d.event_id
+WHERE d.id = ?1 AND d.colonia = ?2 AND d.status = 'pendente';
+
 -- name: dead_letters_list
 -- The table's own order from ?1 on: an operator's page of a small table. CROSS JOIN keeps the letters outside, whatever the statistics say.
 SELECT d.id, d.event_id, d.sequence_number, e.tipo, d.colonia, d.handler_nome, d.mensagem_erro, d.pilha_erro, d.tentativas,

@@ -201,16 +201,32 @@ static bool wanted_type(trilha_text tipo, const trilha_text *types, size_t type_
   return type_count == 0;
 }
 
-static bool wanted_id(int64_t id, const int64_t *ids, size_t id_count) {
-  for (size_t i = 0; i < id_count; i++)
-    if (ids[i] == id) return true;
-  return id_count == 0;
+static trilha_text type_in(sqlite3_stmt *s, int column) {
+  return (trilha_text){(const char *)sqlite3_column_text(s, column), (size_t)sqlite3_column_bytes(s, column)};
+}
+
+/* Those of the given ids that are pending, as many as may be taken. */
+static trilha_status choose_of(taking *t, trilha_text colonia, const trilha_text *types, size_t type_count,
+                               const int64_t *ids, size_t id_count, int64_t *chosen, size_t *ret_count,
+                               trilha_error *err) {
+  sqlite3_stmt *s = NULL;
+  size_t n = 0;
+  trilha_status status = trilha_sqlite_prepare(t->c, TRILHA_SQLITE_DEAD_LETTER_PENDING, &s, err);
+  for (size_t i = 0; i < id_count && n < t->max && status == TRILHA_OK; i++) {
+    bool row = false;
+    sqlite3_bind_int64(s, 1, ids[i]);
+    trilha_sqlite_bind(s, 2, colonia);
+    status = trilha_sqlite_step(t->c, s, &row, err);
+    if (status == TRILHA_OK && row && wanted_type(type_in(s, 0), types, type_count)) chosen[n++] = ids[i];
+    sqlite3_reset(s);
+  }
+  *ret_count = n;
+  return status;
 }
 
 /* Ids of pending rows, oldest first, as many as may be taken. */
 static trilha_status choose(taking *t, trilha_text colonia, const trilha_text *types, size_t type_count,
-                            const int64_t *ids, size_t id_count, int64_t *chosen, size_t *ret_count,
-                            trilha_error *err) {
+                            int64_t *chosen, size_t *ret_count, trilha_error *err) {
   sqlite3_stmt *s = NULL;
   size_t n = 0;
   trilha_status status = trilha_sqlite_prepare(t->c, TRILHA_SQLITE_DEAD_LETTERS_PENDING, &s, err);
@@ -220,9 +236,7 @@ static trilha_status choose(taking *t, trilha_text colonia, const trilha_text *t
     bool row = false;
     status = trilha_sqlite_step(t->c, s, &row, err);
     if (status != TRILHA_OK || !row) break;
-    trilha_text tipo = {(const char *)sqlite3_column_text(s, 1), (size_t)sqlite3_column_bytes(s, 1)};
-    int64_t id = sqlite3_column_int64(s, 0);
-    if (wanted_type(tipo, types, type_count) && wanted_id(id, ids, id_count)) chosen[n++] = id;
+    if (wanted_type(type_in(s, 1), types, type_count)) chosen[n++] = sqlite3_column_int64(s, 0);
   }
   sqlite3_reset(s);
   *ret_count = n;
@@ -245,7 +259,8 @@ trilha_status trilha_sqlite_dead_letters_take(trilha_store *store, trilha_text c
   trilha_sqlite_moment_now(&t.m);
   t.until_us = t.m.boot_us + lease_ms * 1000;
   size_t count = 0;
-  status = choose(&t, colonia, types, type_count, ids, id_count, chosen, &count, err);
+  status = id_count == 0 ? choose(&t, colonia, types, type_count, chosen, &count, err)
+                         : choose_of(&t, colonia, types, type_count, ids, id_count, chosen, &count, err);
   for (size_t i = 0; i < count && status == TRILHA_OK; i++) status = take_one(&t, chosen[i], err);
   status = trilha_sqlite_write_end(s, status, err);
   if (status != TRILHA_OK) return status;

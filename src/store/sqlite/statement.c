@@ -52,6 +52,7 @@ static const char *const query_texts[TRILHA_SQLITE_QUERIES] = {
     [TRILHA_SQLITE_DEAD_LETTER_EXISTS] = trilha_sql_sqlite_dead_letter_exists,
     [TRILHA_SQLITE_DEAD_LETTER_BY_ID] = trilha_sql_sqlite_dead_letter_by_id,
     [TRILHA_SQLITE_DEAD_LETTERS_PENDING] = trilha_sql_sqlite_dead_letters_pending,
+    [TRILHA_SQLITE_DEAD_LETTER_PENDING] = trilha_sql_sqlite_dead_letter_pending,
     [TRILHA_SQLITE_DEAD_LETTERS_LIST] = trilha_sql_sqlite_dead_letters_list,
     [TRILHA_SQLITE_DEAD_LETTER_STATS] = trilha_sql_sqlite_dead_letter_stats,
     [TRILHA_SQLITE_DEAD_LETTERS_BETWEEN] = trilha_sql_sqlite_dead_letters_between,
