@@ -1,7 +1,7 @@
 /* http: accepting connections, refusing the ones above the limit with a word, and ending those past their deadline.
  *
- * The library's own accept stops at its limit, so that clients hang; ours goes on and says 503. A client that has not sent
- * its request yet would lose that answer to a reset if the socket were closed at once: it lingers for a moment.
+ * The library's own accept stops at its limit, so that clients hang; ours goes on and says 503. A client that has not
+ * sent its request yet would lose that answer to a reset if the socket were closed at once: it lingers for a moment.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 enum { TICK_MS = 100, LINGER_MS = 1000, BACKLOG = 512, PAUSE_MS = 50, ACCEPTS_A_ROUND = 64 };
 
 #define REFUSAL_BODY "{\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503}\n"
-#define REFUSAL                                                                                    \
+#define REFUSAL                                                                                      \
   "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\nRetry-After: 1\r\n" \
   "Content-Length: 66\r\nConnection: close\r\n\r\n" REFUSAL_BODY
 _Static_assert(sizeof REFUSAL_BODY - 1 == 66, "the length that REFUSAL states");
@@ -47,13 +47,12 @@ trilha_status trilha_http_listen(trilha_http_server *server, trilha_error *err) 
     v6->sin6_family = AF_INET6;
     v6->sin6_port = htons((uint16_t)server->options.port);
   } else {
-    return trilha_error_set(err, TRILHA_INVALID, "ADDRESS_INVALID", "the %s listener's address is no IPv4 or IPv6 address",
-                            server->options.name);
+    return trilha_error_set(err, TRILHA_INVALID, "ADDRESS_INVALID",
+                            "the %s listener's address is no IPv4 or IPv6 address", server->options.name);
   }
   int one = 1;
   server->listener = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  bool ok = server->listener >= 0 &&
-            setsockopt(server->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0 &&
+  bool ok = server->listener >= 0 && setsockopt(server->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0 &&
             bind(server->listener, (struct sockaddr *)&address, size) == 0 && listen(server->listener, BACKLOG) == 0 &&
             getsockname(server->listener, (struct sockaddr *)&address, &size) == 0;
   if (!ok)
@@ -90,7 +89,8 @@ static void see_off(farewells *f, int64_t now_ns) {
   }
 }
 
-/* --- accepting ----------------------------------------------------------------------------------------------------- */
+/* --- accepting -----------------------------------------------------------------------------------------------------
+ */
 
 static void take(trilha_http_server *server, farewells *f, int fd, const struct sockaddr *address, socklen_t size) {
   int one = 1;
@@ -132,7 +132,8 @@ void *trilha_http_accept_loop(void *user) {
   int64_t ticked_ns = 0;
   /* Also after accepting has ended: connections that are left keep their deadlines until the stop is complete. */
   for (bool accepting = true;;) {
-    struct pollfd fds[] = {{.fd = server->wake, .events = POLLIN}, {.fd = accepting ? server->listener : -1, .events = POLLIN}};
+    struct pollfd fds[] = {{.fd = server->wake, .events = POLLIN},
+                           {.fd = accepting ? server->listener : -1, .events = POLLIN}};
     if (poll(fds, 2, TICK_MS) < 0 && errno != EINTR) break;
     uint64_t woken;
     if (fds[0].revents != 0) (void)!read(server->wake, &woken, sizeof woken);

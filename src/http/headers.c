@@ -1,5 +1,5 @@
-/* http: the headers of a request, judged before its body is read. The library takes more than is safe behind a proxy: what
- * both might cut differently is refused here. */
+/* http: the headers of a request, judged before its body is read. The library takes more than is safe behind a proxy:
+ * what both might cut differently is refused here. */
 #include <strings.h>
 
 #include "http/http_internal.h"
@@ -97,7 +97,8 @@ static bool split_target(trilha_http_exchange *exchange) {
   trilha_text target = trilha_text_of(exchange->target);
   if (target.size == 0 || target.data[0] != '/') return false; /* absolute-form and "*" have no place here */
   for (size_t i = 0; i < target.size; i++)
-    if ((unsigned char)target.data[i] <= 0x20 || (unsigned char)target.data[i] >= 0x7F || target.data[i] == '#') return false;
+    if ((unsigned char)target.data[i] <= 0x20 || (unsigned char)target.data[i] >= 0x7F || target.data[i] == '#')
+      return false;
   const char *question = memchr(target.data, '?', target.size);
   size_t path = question == NULL ? target.size : (size_t)(question - target.data);
   exchange->request.path = (trilha_text){target.data, path};

@@ -1,9 +1,9 @@
 /* http: a server on libmicrohttpd that gives each whole, unambiguous request to one handler. Room: http. Corridor.
  *
- * One thread accepts and keeps deadlines, one (the library's) reads and writes, `workers` run the handler, so that a slow
- * store never stops health checks or slows another connection down. What two readers of HTTP could read differently
- * (Content-Length beside Transfer-Encoding, repeated framing headers, white space before a colon) is answered 400 and the
- * connection closed before anything is made of it.
+ * One thread accepts and keeps deadlines, one (the library's) reads and writes, `workers` run the handler, so that a
+ * slow store never stops health checks or slows another connection down. What two readers of HTTP could read
+ * differently (Content-Length beside Transfer-Encoding, repeated framing headers, white space before a colon) is
+ * answered 400 and the connection closed before anything is made of it.
  */
 #ifndef TRILHA_HTTP_HTTP_H
 #define TRILHA_HTTP_HTTP_H
@@ -12,10 +12,10 @@
 #include "trilha/diagnostics.h"
 
 enum {
-  TRILHA_HTTP_HEADERS_MAX = 64,         /* header lines of a request */
-  TRILHA_HTTP_ANSWER_HEADERS_MAX = 8,   /* of an answer, beside the server's own */
-  TRILHA_HTTP_HEADER_VALUE_MAX = 128,   /* bytes of one of those, terminator included */
-  TRILHA_HTTP_FAREWELLS_MAX = 256       /* refused connections that still get to read why */
+  TRILHA_HTTP_HEADERS_MAX = 64,       /* header lines of a request */
+  TRILHA_HTTP_ANSWER_HEADERS_MAX = 8, /* of an answer, beside the server's own */
+  TRILHA_HTTP_HEADER_VALUE_MAX = 128, /* bytes of one of those, terminator included */
+  TRILHA_HTTP_FAREWELLS_MAX = 256     /* refused connections that still get to read why */
 };
 
 typedef struct trilha_http_header {
@@ -80,8 +80,8 @@ unsigned trilha_http_port(const trilha_http_server *server);
 /* Open connections now, and those answered 503 so far. */
 size_t trilha_http_connections(const trilha_http_server *server);
 uint64_t trilha_http_refused(const trilha_http_server *server);
-/* Accepts no more, lets requests under way end for at most wait_ms, then ends the rest. A handler that runs is waited for
- * in any case: it must have a bound of its own. */
+/* Accepts no more, lets requests under way end for at most wait_ms, then ends the rest. A handler that runs is waited
+ * for in any case: it must have a bound of its own. */
 void trilha_http_stop(trilha_http_server *server, int64_t wait_ms);
 
 /* --- targets (query.c) -------------------------------------------------------------------------------------------- */

@@ -47,7 +47,7 @@ struct trilha_http_server {
   pthread_cond_t work;
   trilha_http_connection *connections;
   trilha_http_exchange *first, *last; /* waiting for a worker */
-  size_t announced; /* exchanges that will be in the queue in a moment */
+  size_t announced;                   /* exchanges that will be in the queue in a moment */
   bool workers_end;
 };
 

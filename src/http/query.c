@@ -24,8 +24,7 @@ bool trilha_http_decode(trilha_text text, bool is_query, trilha_buffer *out) {
     if (c == '\0') return false;
     trilha_buffer_add_char(out, c);
   }
-  return out->failed == TRILHA_OK &&
-         (out->size == before || trilha_utf8_valid(out->data + before, out->size - before));
+  return out->failed == TRILHA_OK && (out->size == before || trilha_utf8_valid(out->data + before, out->size - before));
 }
 
 bool trilha_http_query_next(trilha_text query, size_t *at, trilha_text *ret_name, trilha_text *ret_value) {

@@ -21,7 +21,8 @@ void trilha_http_answer_header_add(trilha_http_answer *answer, const char *name,
   va_end(arguments);
 }
 
-/* --- connections --------------------------------------------------------------------------------------------------- */
+/* --- connections ---------------------------------------------------------------------------------------------------
+ */
 
 static void connection_begins(trilha_http_server *server, struct MHD_Connection *connection, void **socket_context) {
   const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -74,7 +75,8 @@ void trilha_http_set_deadline(trilha_http_exchange *exchange, int64_t ms) {
   pthread_mutex_unlock(&exchange->server->mutex);
 }
 
-/* --- exchanges ------------------------------------------------------------------------------------------------------- */
+/* --- exchanges -------------------------------------------------------------------------------------------------------
+ */
 
 static void write_peer(struct MHD_Connection *connection, char *out, size_t room) {
   const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
@@ -146,7 +148,8 @@ static enum MHD_Result refuse(trilha_http_exchange *e, unsigned status) {
 
 static enum MHD_Result take_body(trilha_http_exchange *e, const char *data, size_t *size) {
   if (!e->too_large) trilha_buffer_append(&e->body, data, *size);
-  /* A length that was not said beforehand: the rest is read and forgotten, because the library answers only behind it. */
+  /* A length that was not said beforehand: the rest is read and forgotten, because the library answers only behind it.
+   */
   e->too_large = e->too_large || e->body.failed != TRILHA_OK;
   *size = 0;
   return MHD_YES;
@@ -173,7 +176,8 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
   return MHD_YES;
 }
 
-/* --- the server --------------------------------------------------------------------------------------------------------- */
+/* --- the server
+ * --------------------------------------------------------------------------------------------------------- */
 
 static struct MHD_Daemon *start_daemon(trilha_http_server *s) {
   unsigned idle_s = (unsigned)((s->options.request_ms + s->options.response_ms) / 1000 + 1);
@@ -191,7 +195,8 @@ static trilha_status start(trilha_http_server *s, trilha_error *err) {
   s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   s->daemon = s->wake < 0 ? NULL : start_daemon(s);
   if (s->daemon == NULL)
-    return trilha_error_set_errno(err, TRILHA_IO, "LISTEN_FAILED", errno, "the %s listener does not start", s->options.name);
+    return trilha_error_set_errno(err, TRILHA_IO, "LISTEN_FAILED", errno, "the %s listener does not start",
+                                  s->options.name);
   status = trilha_http_workers_start(s, err);
   if (status != TRILHA_OK) return status;
   int failed = pthread_create(&s->acceptor, NULL, trilha_http_accept_loop, s);
@@ -201,7 +206,8 @@ static trilha_status start(trilha_http_server *s, trilha_error *err) {
                                               s->options.name);
 }
 
-trilha_status trilha_http_start(const trilha_http_options *options, trilha_http_server **ret_server, trilha_error *err) {
+trilha_status trilha_http_start(const trilha_http_options *options, trilha_http_server **ret_server,
+                                trilha_error *err) {
   trilha_http_server *s = calloc(1, sizeof *s);
   if (s == NULL) return trilha_error_no_memory(err);
   s->options = *options;

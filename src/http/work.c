@@ -1,4 +1,5 @@
-/* http: the threads that run the handler. At most one exchange of each connection waits, so the queue is bounded by them. */
+/* http: the threads that run the handler. At most one exchange of each connection waits, so the queue is bounded by
+ * them. */
 #include <stdlib.h>
 
 #include "base/error.h"

@@ -11,11 +11,9 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
-#include <libpq-fe.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sqlite3.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,23 +37,6 @@ static trilha *begin(void **state) {
 
 static int64_t ask(trilha_fixture *f, const char *postgres, const char *sqlite) {
   return trilha_fixture_count(f, f->is_postgres ? postgres : sqlite);
-}
-
-/* One statement on the raw store. */
-static void change(const trilha_fixture *f, const char *postgres, const char *sqlite) {
-  if (f->is_postgres) {
-    PGconn *pg = PQconnectdb(f->url);
-    PGresult *result = PQexec(pg, postgres);
-    assert_int_equal(PQresultStatus(result), PGRES_COMMAND_OK);
-    PQclear(result);
-    PQfinish(pg);
-    return;
-  }
-  sqlite3 *db = NULL;
-  assert_int_equal(sqlite3_open_v2(f->url + strlen("sqlite:"), &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
-  sqlite3_busy_timeout(db, 10000);
-  assert_int_equal(sqlite3_exec(db, sqlite, NULL, NULL, NULL), SQLITE_OK);
-  sqlite3_close(db);
 }
 
 static int64_t cursor(trilha_fixture *f) {
@@ -217,8 +198,8 @@ static void R16_a_reprocess_killed_before_it_settles_leaves_a_row_that_the_next_
       trilha_reprocess_with(handle, TRILHA_TEXT("D-4"), NULL, 0, (trilha_text){0}, succeed, NULL, &done, NULL),
       TRILHA_OK);
   assert_int_equal(done.reprocessados, 0); /* its lease holds */
-  change(f, "UPDATE core.dead_letter_lease SET expires_at = clock_timestamp()",
-         "UPDATE core_dead_letter_lease SET boot_us = 0");
+  trilha_fixture_change(f, "UPDATE core.dead_letter_lease SET expires_at = clock_timestamp()",
+                        "UPDATE core_dead_letter_lease SET boot_us = 0");
   assert_int_equal(
       trilha_reprocess_with(handle, TRILHA_TEXT("D-4"), NULL, 0, (trilha_text){0}, succeed, NULL, &done, NULL),
       TRILHA_OK);
@@ -327,8 +308,8 @@ static void R18_a_late_failure_of_an_overtaken_holder_leaves_no_dead_letter(void
   pthread_t threads[2];
   assert_int_equal(pthread_create(&threads[0], NULL, run_consumer, first), 0);
   wait_for(&c.first_inside);
-  change(f, "UPDATE core.consumer_lease SET expires_at = clock_timestamp()",
-         "UPDATE core_consumer_lease SET boot_us = 0");
+  trilha_fixture_change(f, "UPDATE core.consumer_lease SET expires_at = clock_timestamp()",
+                        "UPDATE core_consumer_lease SET boot_us = 0");
   assert_int_equal(pthread_create(&threads[1], NULL, run_consumer, second), 0);
   wait_for(&c.second_done);
   trilha_deadline end = trilha_deadline_in_ms(30000);

@@ -1,9 +1,9 @@
 /* fault: personal values through every path, then looked for in every byte (reliability 13; field report B29).
  *
- * Each value begins with a mark that only this run knows. Events that are valid, refused in ten ways, repeated with other
- * content, failed by handlers that put the whole payload into their error text, and reprocessed; then the mark is looked
- * for in the files of the store, its write-ahead log, its server's log, every diagnostic and every error text. The
- * control writes one value past Trilha, which must be found in each of those places.
+ * Each value begins with a mark that only this run knows. Events that are valid, refused in ten ways, repeated with
+ * other content, failed by handlers that put the whole payload into their error text, and reprocessed; then the mark is
+ * looked for in the files of the store, its write-ahead log, its server's log, every diagnostic and every error text.
+ * The control writes one value past Trilha, which must be found in each of those places.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,15 @@
 #include "fault/history.h"
 #include "trilha/delivery.h"
 
-enum { EVENTS = 12500, BATCH = 100, VALUES_EACH = 5, INVALID_ONE_IN = 4, FAIL_ONE_IN = 100, REPEAT_ONE_IN = 10, MARK = 12 };
+enum {
+  EVENTS = 12500,
+  BATCH = 100,
+  VALUES_EACH = 5,
+  INVALID_ONE_IN = 4,
+  FAIL_ONE_IN = 100,
+  REPEAT_ONE_IN = 10,
+  MARK = 12
+};
 enum { FOLDER = 600, PIECE = 1 << 20, DEPTH_MAX = 8 };
 
 typedef struct run {
@@ -39,7 +47,8 @@ typedef struct run {
   int64_t values, failures;
 } run;
 
-/* --- what is said --------------------------------------------------------------------------------------------------- */
+/* --- what is said ---------------------------------------------------------------------------------------------------
+ */
 
 static void write_diagnostic(void *user, const trilha_diagnostic *d) {
   run *r = user;
@@ -80,7 +89,8 @@ static void open_handle(run *r) {
   assert_int_equal(trilha_open(&options, &r->handle, NULL), TRILHA_OK);
 }
 
-/* --- payloads ---------------------------------------------------------------------------------------------------------- */
+/* --- payloads
+ * ---------------------------------------------------------------------------------------------------------- */
 
 static int valid_payload(const run *r, int i, char *out, size_t size) {
   return snprintf(out, size,
@@ -89,8 +99,8 @@ static int valid_payload(const run *r, int i, char *out, size_t size) {
                   i, r->mark, i, r->mark, i, r->mark, i, r->mark, i, r->mark, i);
 }
 
-/* Ways to be refused, each with a value where it hurts: of the wrong type, as a name, outside an enumeration, broken off,
- * beside an escape that no store keeps, in bytes that are no text… */
+/* Ways to be refused, each with a value where it hurts: of the wrong type, as a name, outside an enumeration, broken
+ * off, beside an escape that no store keeps, in bytes that are no text… */
 static void invalid_payload(const run *r, int i, char *out, size_t size) {
   static const char *const shapes[] = {"{\"n\":\"%s%07d\"}",
                                        "{\"n\":1,\"%s%07d\":2}",
@@ -159,15 +169,16 @@ static void live(run *r) {
   assert_int_equal(trilha_subscribe(r->handle, &subscription, &id, NULL), TRILHA_OK);
   for (int i = 0; i < fault_times(EVENTS); i += BATCH) publish_batch(r, i);
   trilha_reprocessed done = {0};
-  assert_int_equal(trilha_reprocess_with(r->handle, TRILHA_TEXT("D-4"), NULL, 0, (trilha_text){0}, fail_again, NULL, &done,
-                                         NULL),
-                   TRILHA_OK);
+  assert_int_equal(
+      trilha_reprocess_with(r->handle, TRILHA_TEXT("D-4"), NULL, 0, (trilha_text){0}, fail_again, NULL, &done, NULL),
+      TRILHA_OK);
   assert_true(done.failed > 0);
   trilha_close(r->handle);
   fclose(r->said);
 }
 
-/* --- looking -------------------------------------------------------------------------------------------------------------- */
+/* --- looking
+ * -------------------------------------------------------------------------------------------------------------- */
 
 static bool file_holds(const char *path, const char *mark) {
   static char piece[PIECE + MARK];
@@ -286,7 +297,8 @@ static void control_one_value_written_past_trilha_is_found_in_each_place(void **
   assert_int_equal(look_everywhere(&r).holding, 0);
   write_past_trilha(&r, value);
   size_t in_store = look_everywhere(&r).holding;
-  /* PostgreSQL: in the table and in the write-ahead log; SQLite: in its write-ahead log, the fixture's handle being open. */
+  /* PostgreSQL: in the table and in the write-ahead log; SQLite: in its write-ahead log, the fixture's handle being
+   * open. */
   assert_true(in_store >= (r.f->is_postgres ? 2 : 1));
   open_handle(&r);
   trilha_diagnostic leak = {.name = "a.leak", .message = value};

@@ -15,9 +15,7 @@
 
 #include <cmocka.h>
 
-#include <libpq-fe.h>
 #include <signal.h>
-#include <sqlite3.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -125,28 +123,12 @@ static int role_migrate(const char *url) {
 /* --- the raw store
  * ---------------------------------------------------------------------------------------------------- */
 
-static void change(const trilha_fixture *f, const char *postgres, const char *sqlite) {
-  if (f->is_postgres) {
-    PGconn *pg = PQconnectdb(f->url);
-    PGresult *result = PQexec(pg, postgres);
-    if (PQresultStatus(result) != PGRES_COMMAND_OK) fail_msg("%s: %s", postgres, PQerrorMessage(pg));
-    PQclear(result);
-    PQfinish(pg);
-    return;
-  }
-  sqlite3 *db = NULL;
-  assert_int_equal(sqlite3_open_v2(f->url + strlen("sqlite:"), &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
-  sqlite3_busy_timeout(db, 10000);
-  assert_int_equal(sqlite3_exec(db, sqlite, NULL, NULL, NULL), SQLITE_OK);
-  sqlite3_close(db);
-}
-
 /* What the dead hold ends now: waiting for it would be the test's time. */
 static void end_leases(const trilha_fixture *f) {
-  change(f, "UPDATE core.consumer_lease SET expires_at = clock_timestamp()",
-         "UPDATE core_consumer_lease SET boot_us = 0");
-  change(f, "UPDATE core.dead_letter_lease SET expires_at = clock_timestamp()",
-         "UPDATE core_dead_letter_lease SET boot_us = 0");
+  trilha_fixture_change(f, "UPDATE core.consumer_lease SET expires_at = clock_timestamp()",
+                        "UPDATE core_consumer_lease SET boot_us = 0");
+  trilha_fixture_change(f, "UPDATE core.dead_letter_lease SET expires_at = clock_timestamp()",
+                        "UPDATE core_dead_letter_lease SET boot_us = 0");
 }
 
 static int64_t ask(const trilha_fixture *f, const char *postgres, const char *sqlite, int round) {
@@ -300,7 +282,7 @@ static void an_installation_killed_at_any_step_is_finished_by_the_next_one(void 
       snprintf(fault, sizeof fault, "%s=kill:%d", point_of(f, which), step);
       snprintf(url, sizeof url, "%s", f->url);
       if (f->is_postgres)
-        change(f, "SET client_min_messages = warning; DROP SCHEMA core CASCADE", "");
+        trilha_fixture_change(f, "SET client_min_messages = warning; DROP SCHEMA core CASCADE", "");
       else
         snprintf(url, sizeof url, "sqlite:%s/new-%d-%d.db", f->folder, which, step);
       bool killed = install(url, fault);

@@ -28,7 +28,8 @@ static void what_is_encoded_is_decoded_once(void **state) {
 
 static void broken_escapes_nul_and_bad_utf8_are_refused(void **state) {
   (void)state;
-  static const char *const wrong[] = {"%", "%4", "%G0", "%0G", "a%", "%00", "a%00b", "%C3", "%ED%A0%80", "%FF", "%c0%ae", "%+1", "% 1"};
+  static const char *const wrong[] = {"%",   "%4",        "%G0", "%0G",    "a%",  "%00", "a%00b",
+                                      "%C3", "%ED%A0%80", "%FF", "%c0%ae", "%+1", "% 1"};
   for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
     if (decodes(wrong[i], true, NULL)) fail_msg("'%s' was taken", wrong[i]);
 }

@@ -1,5 +1,5 @@
-/* http: the server over real sockets: framing that two readers could read differently, slow clients, too many of them, and
- * an orderly end. */
+/* http: the server over real sockets: framing that two readers could read differently, slow clients, too many of them,
+ * and an orderly end. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
@@ -130,7 +130,8 @@ static void a_request_comes_whole_and_undecoded(void **state) {
   assert_non_null(strstr(out, "GET /a%2Fb/c [x=%20&y=1] 0"));
   exchange(*state, "POST /p HTTP/1.1\r\nContent-Length: 5\r\n" END "hello", out, sizeof out);
   assert_non_null(strstr(out, "POST /p [] 5"));
-  exchange(*state, "POST /p HTTP/1.1\r\nTransfer-Encoding: Chunked\r\n" END "3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n", out, sizeof out);
+  exchange(*state, "POST /p HTTP/1.1\r\nTransfer-Encoding: Chunked\r\n" END "3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n", out,
+           sizeof out);
   assert_non_null(strstr(out, "POST /p [] 7"));
 }
 
@@ -145,11 +146,14 @@ static void a_connection_serves_one_request_after_another(void **state) {
 static void framing_with_two_readings_is_refused_and_nothing_smuggled_runs(void **state) {
   scene *s = *state;
   static const char *const requests[] = {
-      "POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /x HTTP/1.1\r\n" END,
-      "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\nGET /x HTTP/1.1\r\n" END,
+      "POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /x "
+      "HTTP/1.1\r\n" END,
+      "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\nGET /x "
+      "HTTP/1.1\r\n" END,
       "POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 0\r\nContent-Length: 30\r\n\r\nGET /x HTTP/1.1\r\n" END,
       "POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabcGET /x HTTP/1.1\r\n" END,
-      "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\nGET /x HTTP/1.1\r\n" END,
+      "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\nGET /x "
+      "HTTP/1.1\r\n" END,
       "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\nGET /x HTTP/1.1\r\n" END,
       "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: xchunked\r\n\r\nGET /x HTTP/1.1\r\n" END,
       "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\nGET /x HTTP/1.1\r\n" END,
@@ -162,7 +166,8 @@ static void framing_with_two_readings_is_refused_and_nothing_smuggled_runs(void 
       "GET / HTTP/1.1\r\n\r\nGET /x HTTP/1.1\r\n" END,
       "GET http://t/ HTTP/1.1\r\nHost: t\r\n\r\nGET /x HTTP/1.1\r\n" END,
       "GET / HTTP/1.1\r\nHost: t\r\nX\x01Y: 1\r\n\r\nGET /x HTTP/1.1\r\n" END,
-      "GET / HTTP/1.1\r\nHost: t\r\nX: a\x01" "b\r\n\r\nGET /x HTTP/1.1\r\n" END,
+      "GET / HTTP/1.1\r\nHost: t\r\nX: a\x01"
+      "b\r\n\r\nGET /x HTTP/1.1\r\n" END,
       "GET /\xC3\xA7 HTTP/1.1\r\nHost: t\r\n\r\nGET /x HTTP/1.1\r\n" END,
   };
   for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
@@ -178,12 +183,15 @@ static void what_is_too_large_is_refused(void **state) {
   assert_int_equal(status_for(s, "POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 1001\r\n\r\n"), 413);
   assert_int_equal(status_for(s, "POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 99999999999999999999\r\n\r\n"), 413);
   memset(body, 'b', sizeof body);
-  snprintf(text, sizeof text, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" END "4b0\r\n%.1200s\r\n0\r\n\r\n", body);
+  snprintf(text, sizeof text, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" END "4b0\r\n%.1200s\r\n0\r\n\r\n",
+           body);
   assert_int_equal(status_for(s, text), 413);
-  snprintf(text, sizeof text, "GET / HTTP/1.1\r\nX: %.1200s\r\nX: %.1200s\r\nX: %.1200s\r\nX: %.1200s\r\n" END, body, body, body, body);
+  snprintf(text, sizeof text, "GET / HTTP/1.1\r\nX: %.1200s\r\nX: %.1200s\r\nX: %.1200s\r\nX: %.1200s\r\n" END, body,
+           body, body, body);
   assert_int_equal(status_for(s, text), 431);
   size_t size = (size_t)snprintf(text, sizeof text, "GET / HTTP/1.1\r\n");
-  for (int i = 0; i < TRILHA_HTTP_HEADERS_MAX; i++) size += (size_t)snprintf(text + size, sizeof text - size, "A%d: 1\r\n", i);
+  for (int i = 0; i < TRILHA_HTTP_HEADERS_MAX; i++)
+    size += (size_t)snprintf(text + size, sizeof text - size, "A%d: 1\r\n", i);
   snprintf(text + size, sizeof text - size, END);
   assert_int_equal(status_for(s, text), 431);
   assert_int_equal(atomic_load(&s->calls), 0);
@@ -252,7 +260,8 @@ static void connections_above_the_limit_read_503_and_the_others_go_on(void **sta
   for (int i = 0; i < 20; i++) more[i] = dial(s);
   for (int i = 0; i < 20; i++) {
     char out[4096];
-    if (i % 2 == 0) say(more[i], request, sizeof request - 1); /* sent late or never: the answer is there all the same */
+    if (i % 2 == 0)
+      say(more[i], request, sizeof request - 1); /* sent late or never: the answer is there all the same */
     assert_true(read_all(more[i], out, sizeof out));
     assert_int_equal(status_of(out), 503);
     assert_non_null(strstr(out, "Retry-After: 1\r\n"));

@@ -149,6 +149,20 @@ int64_t trilha_fixture_count(const trilha_fixture *f, const char *sql) {
   return f->is_postgres ? count_postgres(f, named) : count_sqlite(f, named);
 }
 
+void trilha_fixture_change(const trilha_fixture *f, const char *postgres, const char *sqlite) {
+  if (f->is_postgres) {
+    PGconn *connection = server(f->url);
+    run_sql(connection, postgres);
+    PQfinish(connection);
+    return;
+  }
+  sqlite3 *db = NULL;
+  assert_int_equal(sqlite3_open_v2(f->url + strlen("sqlite:"), &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+  sqlite3_busy_timeout(db, 10000);
+  if (sqlite3_exec(db, sqlite, NULL, NULL, NULL) != SQLITE_OK) fail_msg("%s: %s", sqlite, sqlite3_errmsg(db));
+  sqlite3_close(db);
+}
+
 /* --- handles ------------------------------------------------------------------------------------------- */
 
 static trilha *open_with(const trilha_fixture *f, const char *keyring, bool record_it) {

@@ -27,6 +27,8 @@ trilha *trilha_fixture_open(const trilha_fixture *f, const char *keyring);
 void trilha_fixture_register(trilha *handle, const char *tipo, const char *versao, const char *schema);
 /* The number that a SQL query on the raw store answers. `{log}` in it becomes the event log's table name. */
 int64_t trilha_fixture_count(const trilha_fixture *f, const char *sql);
+/* One statement on the raw store, behind Trilha's back: the one of its kind. */
+void trilha_fixture_change(const trilha_fixture *f, const char *postgres, const char *sqlite);
 /* How many diagnostics of this name were emitted, and the last one's message ("" when none). */
 size_t trilha_fixture_diagnostics(const trilha_fixture *f, const char *name, const char **ret_message);
 
