@@ -83,8 +83,9 @@ typedef struct trilha_delivery_operations {
   trilha_status (*dead_letter_resolve)(trilha_store *store, const unsigned char event_id[16], trilha_text colonia,
                                        trilha_deadline deadline, bool *ret_resolved, trilha_error *err);
   /* Takes up to `limit` `pendente` rows of a colony (of the given ids when id_count > 0; of the given types when
-   * type_count > 0), oldest sequence first (given ids: any order), and turns them to `retrying` under a lease of lease_ms: a conditional
-   * update, so that nobody else takes them too; tentativas rises by one. *ret_token covers them all. */
+   * type_count > 0), oldest sequence first (given ids: any order), and turns them to `retrying` under a lease of
+   * lease_ms: a conditional update, so that nobody else takes them too; tentativas rises by one. *ret_token covers them
+   * all. */
   trilha_status (*dead_letters_take)(trilha_store *store, trilha_text colonia, const trilha_text *types,
                                      size_t type_count, const int64_t *ids, size_t id_count, int64_t limit,
                                      trilha_text holder, int64_t lease_ms, trilha_deadline deadline,

@@ -1,9 +1,9 @@
 /* fault: handlers that fail, dawdle, publish and crash, all at once (reliability 8; requirements E18, E19).
  *
- * Four threads publish to colonies whose handlers draw what they do; each notes what it did, and the dead letters must be
- * exactly those notes: one for each event and colony that ever failed, its attempts the number of its deliveries, its
- * status that of the last. A durable consumer whose handler takes its whole process down in turn leaves another colony
- * alone and loses nothing. The controls change one dead letter past Trilha and must be caught.
+ * Four threads publish to colonies whose handlers draw what they do; each notes what it did, and the dead letters must
+ * be exactly those notes: one for each event and colony that ever failed, its attempts the number of its deliveries,
+ * its status that of the last. A durable consumer whose handler takes its whole process down in turn leaves another
+ * colony alone and loses nothing. The controls change one dead letter past Trilha and must be caught.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,9 +26,19 @@
 #include "fault/history.h"
 #include "trilha/delivery.h"
 
-enum { THREADS = 4, EACH = 60, ROUNDS = 3, EVENTS_MAX = 20000, ATTEMPTS_MAX = 5, PATH = 200, CRASHING = 40, COLONIES = 4 };
+enum {
+  THREADS = 4,
+  EACH = 60,
+  ROUNDS = 3,
+  EVENTS_MAX = 20000,
+  ATTEMPTS_MAX = 5,
+  PATH = 200,
+  CRASHING = 40,
+  COLONIES = 4
+};
 
-/* --- what handlers did ---------------------------------------------------------------------------------------------- */
+/* --- what handlers did ----------------------------------------------------------------------------------------------
+ */
 
 typedef struct colony {
   const char *name, *type;
@@ -120,7 +130,8 @@ static void publish_all(run *r) {
   r->live = false;
 }
 
-/* --- the checker ----------------------------------------------------------------------------------------------------- */
+/* --- the checker -----------------------------------------------------------------------------------------------------
+ */
 
 static const char *expected_status(const colony *c, int64_t sequence) {
   if (!c->failed_last[sequence]) return "resolved";
@@ -181,13 +192,13 @@ static void dead_letters_are_exactly_the_failures_whatever_handlers_do(void **st
   for (int round = 0; round < ROUNDS * 2; round++)
     for (int i = 0; i < COLONIES; i++) {
       trilha_reprocessed done;
-      assert_int_equal(trilha_reprocess(r->f->handle, trilha_text_of(r->colonies[i].name), TRILHA_TEXT("tests"), 0, &done,
-                                        NULL),
-                       TRILHA_OK);
+      assert_int_equal(
+          trilha_reprocess(r->f->handle, trilha_text_of(r->colonies[i].name), TRILHA_TEXT("tests"), 0, &done, NULL),
+          TRILHA_OK);
     }
   expect_exact(r);
-  printf("# %lld events to %d colonies, %lld dead letters\n", (long long)trilha_fixture_count(r->f, "SELECT count(*) FROM {log}"),
-         COLONIES,
+  printf("# %lld events to %d colonies, %lld dead letters\n",
+         (long long)trilha_fixture_count(r->f, "SELECT count(*) FROM {log}"), COLONIES,
          (long long)trilha_fixture_count(r->f, r->f->is_postgres ? "SELECT count(*) FROM core.dead_letter_queue"
                                                                  : "SELECT count(*) FROM core_dead_letter_queue"));
   end(r);
@@ -198,20 +209,23 @@ static void control_a_dead_letter_changed_or_removed_past_trilha_is_caught(void 
   for (int i = 0; i < 40; i++) publish_number(r->f->handle, "teste.a", i);
   r->live = false;
   expect_exact(r);
-  trilha_fixture_change(r->f, "UPDATE core.dead_letter_queue SET tentativas = 2 WHERE id = (SELECT min(id) FROM core.dead_letter_queue)",
-         "UPDATE core_dead_letter_queue SET tentativas = 2 WHERE id = (SELECT min(id) FROM core_dead_letter_queue)");
+  trilha_fixture_change(
+      r->f, "UPDATE core.dead_letter_queue SET tentativas = 2 WHERE id = (SELECT min(id) FROM core.dead_letter_queue)",
+      "UPDATE core_dead_letter_queue SET tentativas = 2 WHERE id = (SELECT min(id) FROM core_dead_letter_queue)");
   size_t wrong = 0;
   for (int i = 0; i < COLONIES; i++) wrong += wrong_letters(r->f->handle, &r->colonies[i]);
   assert_int_equal(wrong, 1);
-  trilha_fixture_change(r->f, "DELETE FROM core.dead_letter_queue WHERE id = (SELECT max(id) FROM core.dead_letter_queue)",
-         "DELETE FROM core_dead_letter_queue WHERE id = (SELECT max(id) FROM core_dead_letter_queue)");
+  trilha_fixture_change(r->f,
+                        "DELETE FROM core.dead_letter_queue WHERE id = (SELECT max(id) FROM core.dead_letter_queue)",
+                        "DELETE FROM core_dead_letter_queue WHERE id = (SELECT max(id) FROM core_dead_letter_queue)");
   wrong = 0;
   for (int i = 0; i < COLONIES; i++) wrong += wrong_letters(r->f->handle, &r->colonies[i]);
   assert_int_equal(wrong, 2);
   end(r);
 }
 
-/* --- a handler that takes its process down ------------------------------------------------------------------------------- */
+/* --- a handler that takes its process down
+ * ------------------------------------------------------------------------------- */
 
 typedef struct fragile {
   int seen;
@@ -276,7 +290,7 @@ static void a_handler_that_ends_its_process_loses_and_repeats_nothing_and_leaves
     assert_in_range(deaths, 0, CRASHING);
     fault_wait(start_consumer(f, fragile_path, "D-4", "crashes"));
     trilha_fixture_change(f, "UPDATE core.consumer_lease SET expires_at = clock_timestamp() WHERE colonia = 'D-4'",
-           "UPDATE core_consumer_lease SET boot_us = 0 WHERE colonia = 'D-4'");
+                          "UPDATE core_consumer_lease SET boot_us = 0 WHERE colonia = 'D-4'");
     whole = fault_lines(fragile_path) == CRASHING;
   }
   fault_expect_end(steady);
