@@ -55,9 +55,15 @@ class Folder:
         return Outcome(done.returncode, (done.stdout or b"").decode("utf-8", "surrogateescape"),
                        done.stderr.decode("utf-8", "surrogateescape"))
 
-    def start(self, *words, **env):
-        return subprocess.Popen([PROGRAM, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, cwd=self.path, env=environment(**env))
+    def start(self, *words, stderr=None, **env):
+        """stderr: name of a file in the folder; else a pipe."""
+        target = open(self.path / stderr, "ab") if stderr else subprocess.PIPE  # pylint: disable=consider-using-with
+        try:
+            return subprocess.Popen([PROGRAM, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=target,
+                                    cwd=self.path, env=environment(**env))
+        finally:
+            if stderr:
+                target.close()
 
     def run_in_terminal(self, *words, columns=80, **env):
         """Runs on a pseudo-terminal and returns everything it showed, both streams as they came."""

@@ -1,0 +1,19 @@
+/* cli/serve_internal: what the verbs of the operators' side share. Room: cli. */
+#ifndef TRILHA_CLI_SERVE_INTERNAL_H
+#define TRILHA_CLI_SERVE_INTERNAL_H
+
+#include "cli/cli_internal.h"
+#include "config/config.h"
+
+/* The file that --config names (default: trilha.yaml, if it is there), the environment and --store. On failure every
+ * problem was told; the exit status is then 3, or 1 for a file that cannot be read. */
+int trilha_cli_load_config(trilha_cli *cli, const trilha_cli_args *args, trilha_config **ret_config);
+
+extern const trilha_cli_option trilha_cli_serve_options[];
+extern const trilha_cli_option trilha_cli_token_options[];
+int trilha_cli_run_serve(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_config_check(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_config_show(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_token_issue(trilha_cli *cli, const trilha_cli_args *args);
+
+#endif

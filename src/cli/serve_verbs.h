@@ -1,0 +1,69 @@
+/* cli/serve_verbs: the rows of the verbs' table for the operators' side; included by verbs.c alone. Room: cli. */
+#ifndef TRILHA_CLI_SERVE_VERBS_H
+#define TRILHA_CLI_SERVE_VERBS_H
+
+#include "cli/serve_internal.h"
+
+/* clang-format off */
+#define TRILHA_CLI_SERVE_VERBS                                                                                          \
+  {.name = "serve",                                                                                                     \
+   .summary = {"the operators' API, health and metrics", "a API dos operadores, saúde e métricas"},                     \
+   .explains = {"Runs the HTTP API for operators (queries of the log, dead letters, types, consumers, reprocessing) and, " \
+                "on a second listener, /livez, /readyz, /metrics and /statusz. Both listen on loopback unless told "    \
+                "otherwise. Nobody is let in without a token (JWT) and an allowed address; without keys the API does "  \
+                "not start. No route publishes. SIGTERM lets requests under way end; SIGHUP reads allowlists, keys and " \
+                "token rules anew. Diagnostics are JSON lines on standard error.",                                      \
+                "Executa a API HTTP dos operadores (consultas ao registro, DLQ, tipos, consumidores, reprocessamento) " \
+                "e, num segundo endereço, /livez, /readyz, /metrics e /statusz. Ambos escutam no loopback salvo ordem " \
+                "em contrário. Ninguém entra sem um token (JWT) e um endereço permitido; sem chaves a API não inicia. " \
+                "Nenhuma rota publica. SIGTERM deixa terminar os pedidos em andamento; SIGHUP lê de novo listas de "    \
+                "endereços, chaves e regras de token. Os diagnósticos são linhas JSON na saída de erros."},             \
+   .operands = "",                                                                                                      \
+   .shared = TRILHA_CLI_STORE,                                                                                          \
+   .options = trilha_cli_serve_options,                                                                                 \
+   .examples = {{"trilha serve --config /etc/trilha/trilha.yaml", {"as a service", "como serviço"}}},                   \
+   .run = trilha_cli_run_serve},                                                                                        \
+  {.noun = "config",                                                                                                    \
+   .name = "check",                                                                                                     \
+   .summary = {"is the configuration right?", "a configuração está certa?"},                                            \
+   .explains = {"Reads the configuration as 'trilha serve' would and lists everything that is wrong, with line and "    \
+                "column; values are never quoted. Exit status 3 when something is wrong.",                              \
+                "Lê a configuração como 'trilha serve' leria e lista tudo o que está errado, com linha e coluna; "      \
+                "valores nunca são citados. Código de saída 3 quando algo está errado."},                               \
+   .operands = "",                                                                                                      \
+   .shared = TRILHA_CLI_STORE | TRILHA_CLI_JSON,                                                                        \
+   .options = trilha_cli_serve_options,                                                                                 \
+   .examples = {{"trilha config check --config /etc/trilha/trilha.yaml", {"before a restart", "antes de reiniciar"}}},  \
+   .run = trilha_cli_run_config_check},                                                                                 \
+  {.noun = "config",                                                                                                    \
+   .name = "show",                                                                                                      \
+   .summary = {"every setting, its value and where it came from", "cada ajuste, seu valor e de onde veio"},             \
+   .explains = {"Lists every setting with its value, where that came from (default, file, environment, flag) and the "  \
+                "environment variable that sets it. Passwords are not shown.",                                          \
+                "Lista cada ajuste com seu valor, de onde ele veio (padrão, arquivo, ambiente, opção) e a variável de " \
+                "ambiente que o define. Senhas não são mostradas."},                                                    \
+   .operands = "",                                                                                                      \
+   .shared = TRILHA_CLI_STORE | TRILHA_CLI_JSON,                                                                        \
+   .options = trilha_cli_serve_options,                                                                                 \
+   .examples = {{"trilha config show --json | jq -r 'select(.origin != \"default\")'",                                  \
+                 {"what was changed", "o que foi mudado"}}},                                                            \
+   .run = trilha_cli_run_config_show},                                                                                  \
+  {.noun = "token",                                                                                                     \
+   .name = "issue",                                                                                                     \
+   .summary = {"a token for the API, for local development", "um token para a API, para desenvolver"},                  \
+   .explains = {"Prints a token (ES256) that the API accepts, signed with the private key in FILE. A FILE that is not "  \
+                "there is made (mode 0600), with the public key beside it in FILE.pub. For local development: in "      \
+                "production an identity provider issues tokens.",                                                       \
+                "Mostra um token (ES256) que a API aceita, assinado com a chave privada em FILE. Um FILE que não "      \
+                "existe é criado (modo 0600), com a chave pública ao lado em FILE.pub. Para desenvolvimento local: em " \
+                "produção quem emite tokens é um provedor de identidade."},                                             \
+   .operands = "FILE",                                                                                                  \
+   .operand_kind = TRILHA_CLI_FILE,                                                                                     \
+   .operands_min = 1,                                                                                                   \
+   .operands_max = 1,                                                                                                   \
+   .options = trilha_cli_token_options,                                                                                 \
+   .examples = {{"trilha token issue dev.pem --subject ana", {"for an hour", "por uma hora"}}},                         \
+   .run = trilha_cli_run_token_issue}
+/* clang-format on */
+
+#endif

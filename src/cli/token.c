@@ -1,0 +1,59 @@
+/* cli/token: `trilha token issue`, for local development. */
+#include <unistd.h>
+
+#include "access/token.h"
+#include "base/clock.h"
+#include "cli/serve_internal.h"
+#include "cli/serve_messages.h"
+
+enum { MINUTES_DEFAULT = 60 };
+
+const trilha_cli_option trilha_cli_token_options[] = {
+    {"subject",
+     0,
+     TRILHA_CLI_TEXT,
+     false,
+     0,
+     "NAME",
+     {"who it is for; default: your login", "para quem; padrão: seu login"}},
+    {"minutes",
+     0,
+     TRILHA_CLI_NUMBER,
+     false,
+     1,
+     "N",
+     {"how long it is valid; default 60", "por quanto tempo vale; padrão 60"}},
+    {"role", 0, TRILHA_CLI_TEXT, false, 0, "ROLE", {"the claim role; default admin", "o claim role; padrão admin"}},
+    {"audience", 0, TRILHA_CLI_TEXT, false, 0, "NAME", {"the claim aud; default trilha", "o claim aud; padrão trilha"}},
+    {"issuer", 0, TRILHA_CLI_TEXT, false, 0, "NAME", {"the claim iss; default: none", "o claim iss; padrão: nenhum"}},
+    {NULL, 0, TRILHA_CLI_FLAG, false, 0, NULL, {NULL, NULL}},
+};
+
+static trilha_text or_else(trilha_text given, const char *otherwise) {
+  return given.data == NULL ? trilha_text_of(otherwise) : given;
+}
+
+int trilha_cli_run_token_issue(trilha_cli *cli, const trilha_cli_args *args) {
+  const char *path = args->operands[0];
+  char login[64];
+  trilha_error error = {0};
+  TRILHA_BUFFER_SCOPED token;
+  trilha_buffer_init(&token, 0);
+  trilha_text user = trilha_cli_user(login, sizeof login), subject = trilha_cli_text(args, "subject");
+  int64_t now_s = trilha_clock_wall_us() / 1000000;
+  trilha_token_claims claims = {.subject = subject.data == NULL ? user : subject,
+                                .issuer = trilha_cli_text(args, "issuer"),
+                                .audience = or_else(trilha_cli_text(args, "audience"), "trilha"),
+                                .role_claim = TRILHA_TEXT("role"),
+                                .role = or_else(trilha_cli_text(args, "role"), "admin"),
+                                .issued_s = now_s,
+                                .expires_s = now_s + 60 * trilha_cli_number(args, "minutes", MINUTES_DEFAULT)};
+  if (access(path, F_OK) != 0) {
+    if (trilha_token_key_make(path, &error) != TRILHA_OK) return trilha_cli_fail(cli, &error);
+    trilha_cli_hint(cli, SAY_TOKEN_KEY_MADE, path, path);
+  }
+  if (trilha_token_issue(path, &claims, &token, &error) != TRILHA_OK) return trilha_cli_fail(cli, &error);
+  trilha_cli_put(&cli->out, trilha_buffer_text(&token));
+  trilha_cli_puts(&cli->out, "\n");
+  return TRILHA_EXIT_OK;
+}

@@ -1,0 +1,74 @@
+/* serve: answers for what went wrong. */
+#include "json/json.h"
+#include "serve/serve_internal.h"
+
+static const char *title_of(unsigned status) {
+  switch (status) {
+    case 400:
+      return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 409:
+      return "Conflict";
+    case 415:
+      return "Unsupported Media Type";
+    case 422:
+      return "Unprocessable Content";
+    case 429:
+      return "Too Many Requests";
+    case 503:
+      return "Service Unavailable";
+    default:
+      return "Internal Server Error";
+  }
+}
+
+void trilha_add_member(trilha_buffer *out, bool first, const char *name, const char *text) {
+  trilha_buffer_add_format(out, "%s\"%s\":", first ? "" : ",", name);
+  if (text == NULL)
+    trilha_buffer_add_string(out, "null");
+  else
+    trilha_json_write_string(out, trilha_text_of(text));
+}
+
+void trilha_answer_problem(trilha_http_answer *answer, unsigned status, const char *code, const char *detail) {
+  answer->status = status;
+  answer->content_type = "application/problem+json";
+  trilha_buffer_clear(&answer->body);
+  trilha_buffer_add_format(&answer->body, "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%u", title_of(status),
+                           status);
+  if (code != NULL) trilha_add_member(&answer->body, false, "code", code);
+  if (detail != NULL) trilha_add_member(&answer->body, false, "detail", detail);
+  trilha_buffer_add_string(&answer->body, "}\n");
+}
+
+unsigned trilha_status_of_error(const trilha_error *error) {
+  switch (error->status) {
+    case TRILHA_INVALID:
+    case TRILHA_USAGE:
+    case TRILHA_LIMIT:
+      return 400;
+    case TRILHA_NOT_FOUND:
+      return 404;
+    case TRILHA_CONFLICT:
+      return 409;
+    case TRILHA_UNAVAILABLE:
+    case TRILHA_OUTCOME_UNKNOWN:
+    case TRILHA_TIMEOUT:
+      return 503;
+    default:
+      return 500;
+  }
+}
+
+void trilha_answer_error(trilha_http_answer *answer, const trilha_error *error) {
+  unsigned status = trilha_status_of_error(error);
+  trilha_answer_problem(answer, status, error->code, status < 500 ? error->text : NULL);
+  if (status == 503) trilha_http_answer_header_add(answer, "Retry-After", "1");
+}

@@ -1,0 +1,130 @@
+# serve: a running `trilha serve` on free ports, with a token, for tests that speak to it as a client would.
+"""The program is the first argument of every test file; TRILHA_TEST_STORE says which store (sqlite or postgresql)."""
+import http.client
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "cli"))
+import program  # pylint: disable=wrong-import-position,unused-import
+from program import tap  # pylint: disable=wrong-import-position,unused-import
+from stores import Store  # pylint: disable=wrong-import-position
+import test_postgres  # pylint: disable=wrong-import-position
+
+KIND = os.environ.get("TRILHA_TEST_STORE", "sqlite")
+
+
+class Answer:
+    """Status, headers (lower case) and body of one answer."""
+
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    def json(self):
+        return json.loads(self.body)
+
+    def __repr__(self):
+        return f"{self.status} {self.headers} {self.body[:500]!r}"
+
+
+class Server:
+    """A store with the type pedido.criado and a server on it; both gone afterwards."""
+
+    def __init__(self, api="", access="", limits="", dead_letters=""):
+        self.settings = {"api": api, "access": access, "limits": limits, "dead_letters": dead_letters}
+        self.database = None
+        self.process = None
+
+    def __enter__(self):
+        if KIND == "postgresql":
+            self.database = test_postgres.Database().__enter__()
+            self.store = test_postgres.PostgresStore(self.database.url)
+        else:
+            self.store = Store()
+        self.store.__enter__()
+        self.token = self.issue()
+        self.configure()
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+        self.store.__exit__()
+        if self.database:
+            self.database.__exit__()
+
+    def issue(self, *words, key="dev.pem"):
+        outcome = self.store.run("token", "issue", key, *words)
+        assert outcome.status == 0, outcome
+        return outcome.out.strip()
+
+    def configure(self, **changes):
+        settings = {**self.settings, **changes}
+        self.store.write("trilha.yaml", "serve:\n"
+                         f"  api: {{port: 0, allow: [127.0.0.0/8], requests_per_minute: 100000, burst: 10000{settings['api']}}}\n"
+                         f"  status: {{port: 0}}\n"
+                         f"  access: {{keys: [dev.pem.pub]{settings['access']}}}\n"
+                         f"  limits: {{stop_ms: 5000{settings['limits']}}}\n"
+                         + (f"dead_letters: {settings['dead_letters']}\n" if settings["dead_letters"] else ""))
+
+    def start(self):
+        # Its diagnostics go to a file: nobody reads a pipe while a test runs.
+        self.process = self.store.start("serve", "--config", "trilha.yaml", stderr="serve.log")
+        line = program.read_lines(self.process, 1)[0].decode()
+        self.api_port, self.status_port = (int(port) for port in re.findall(r"port (\d+)", line))
+
+    def stop(self):
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            self.process.communicate(timeout=60)
+        return self.process.returncode
+
+    def call(self, method, path, body=None, token=True, port=None, **headers):
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        if token is not None:
+            sent["Authorization"] = "Bearer " + (self.token if token is True else token)
+        if isinstance(body, (dict, list)):
+            body = json.dumps(body)
+            sent.setdefault("Content-Type", "application/json")
+        connection = http.client.HTTPConnection("127.0.0.1", port or self.api_port, timeout=60)
+        try:
+            connection.request(method, path, body=body, headers=sent)
+            response = connection.getresponse()
+            return Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, response.read())
+        finally:
+            connection.close()
+
+    def get(self, path, **more):
+        return self.call("GET", path, **more)
+
+    def status(self, path, **more):
+        return self.call("GET", path, token=None, port=self.status_port, **more)
+
+    def raw(self, text):
+        """What comes back for these bytes, up to the end of the connection."""
+        with socket.create_connection(("127.0.0.1", self.api_port), timeout=60) as connection:
+            connection.sendall(text)
+            answer = b""
+            while piece := connection.recv(65536):
+                answer += piece
+            return answer
+
+    def until(self, ask, seconds=30):
+        """Asks again until it is true."""
+        end = time.monotonic() + seconds
+        while not (answer := ask()):
+            assert time.monotonic() < end, "never came true"
+            time.sleep(0.05)
+        return answer
+
+    def metric(self, name):
+        """Value of a metric with its labels as written, or None."""
+        for line in self.status("/metrics").body.decode().splitlines():
+            if line.startswith(name + " "):
+                return float(line.rsplit(" ", 1)[1])
+        return None
