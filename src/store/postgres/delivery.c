@@ -14,14 +14,14 @@ trilha_status trilha_pg_lease_lost(trilha_error *err) {
 
 /* --- writing in one round trip --------------------------------------------------------------------------------- */
 
-trilha_status trilha_pg_write_one(trilha_pg_store *s, const char *sql, const trilha_pg_parameters *p,
-                                  trilha_deadline deadline, PGresult **ret_result, trilha_error *err) {
+trilha_status trilha_pg_write_step(trilha_pg_store *s, const trilha_pg_step *step, trilha_deadline deadline,
+                                   PGresult **ret_result, trilha_error *err) {
   enum { STEPS = 5 };
   trilha_pg_write_transaction w;
   trilha_pg_step steps[STEPS];
   PGresult *results[STEPS] = {NULL};
   trilha_pg_begin_writing(s, deadline, &w, steps);
-  steps[3] = (trilha_pg_step){.sql = sql, .parameters = p};
+  steps[3] = *step;
   steps[4] = (trilha_pg_step){.sql = trilha_sql_postgres_transaction_commit};
   trilha_pg_connection *c = NULL;
   trilha_pg_reach reach = TRILHA_PG_NOT_SENT;
@@ -38,6 +38,12 @@ trilha_status trilha_pg_write_one(trilha_pg_store *s, const char *sql, const tri
   }
   for (size_t i = 0; i < STEPS; i++) trilha_pg_clear(&results[i]);
   return status;
+}
+
+trilha_status trilha_pg_write_one(trilha_pg_store *s, const char *sql, const trilha_pg_parameters *p,
+                                  trilha_deadline deadline, PGresult **ret_result, trilha_error *err) {
+  const trilha_pg_step step = {.sql = sql, .parameters = p};
+  return trilha_pg_write_step(s, &step, deadline, ret_result, err);
 }
 
 void trilha_pg_add_audit_row(trilha_pg_parameters *p, const trilha_audit_row *audit) {

@@ -10,6 +10,8 @@ extern const trilha_delivery_operations trilha_postgres_delivery;
 /* One statement in a write transaction of its own: one round trip; ret_result is its answer, the caller's. */
 trilha_status trilha_pg_write_one(trilha_pg_store *s, const char *sql, const trilha_pg_parameters *p,
                                   trilha_deadline deadline, PGresult **ret_result, trilha_error *err) TRILHA_MUST_USE;
+trilha_status trilha_pg_write_step(trilha_pg_store *s, const trilha_pg_step *step, trilha_deadline deadline,
+                                   PGresult **ret_result, trilha_error *err) TRILHA_MUST_USE;
 /* entity, entity_id, change type, action, user, metadata; all NULL when audit is. */
 void trilha_pg_add_audit_row(trilha_pg_parameters *p, const trilha_audit_row *audit);
 trilha_status trilha_pg_lease_lost(trilha_error *err);

@@ -30,17 +30,17 @@ static void point_at(const trilha_pg_parameters *p, sent_parameters *out) {
 
 /* Prepared by name on a connection of our own; behind a pooler the next transaction meets another session. */
 static bool prepares(const trilha_pg_connection *c, const trilha_pg_step *step) {
-  return !c->pooled && !step->plan_anew;
+  return !c->pooled && !step->plan_anew && !step->made_here;
 }
 
 static bool send_step(trilha_pg_connection *c, const trilha_pg_step *step, int query, bool prepare_first) {
   static const trilha_pg_parameters none;
   const trilha_pg_parameters *p = step->parameters == NULL ? &none : step->parameters;
-  const char *name = trilha_sql_postgres_queries[query].name;
   sent_parameters sent;
   point_at(p, &sent);
   if (!prepares(c, step))
     return PQsendQueryParams(c->pg, step->sql, p->count, p->types, sent.values, p->sizes, sent.formats, 1) == 1;
+  const char *name = trilha_sql_postgres_queries[query].name;
   if (prepare_first && PQsendPrepare(c->pg, name, step->sql, p->count, p->types) != 1) return false;
   return PQsendQueryPrepared(c->pg, name, p->count, sent.values, p->sizes, sent.formats, 1) == 1;
 }
@@ -110,6 +110,8 @@ typedef struct exchange {
 static void note_prepared(exchange *x) {
   uint64_t prepared = x->c->prepared;
   for (size_t i = 0; i < x->count; i++) {
+    x->query[i] = 0;
+    if (x->steps[i].made_here) continue;
     x->query[i] = index_of_query(x->steps[i].sql);
     uint64_t bit = UINT64_C(1) << x->query[i];
     x->prepare[i] = prepares(x->c, &x->steps[i]) && (prepared & bit) == 0;

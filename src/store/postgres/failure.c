@@ -37,6 +37,13 @@ static const failure_kind kinds[] = {
     {"22", TRILHA_INVALID, "STORE_REFUSED", NULL},
     {"23", TRILHA_INVALID, "STORE_REFUSED", NULL},
     {"54", TRILHA_INVALID, "STORE_REFUSED", NULL},
+    /* Raised by the functions of sql/postgres/outbox, in words without values. */
+    {"TL001", TRILHA_INVALID, "MESSAGE_REFUSED", NULL},
+    {"TL002", TRILHA_NOT_FOUND, "NO_ROUTE", NULL},
+    {"TL004", TRILHA_NOT_FOUND, "DESTINATION_UNKNOWN", NULL},
+    {"TL005", TRILHA_CONFLICT, "LANE_NOT_DEAD", NULL},
+    {"TL006", TRILHA_NOT_FOUND, "MESSAGE_NOT_FOUND", NULL},
+    {"TL007", TRILHA_NOT_FOUND, "NOT_ACCEPTED", NULL},
     {"XX", TRILHA_CORRUPT, "STORE_CORRUPT", NULL},
 };
 

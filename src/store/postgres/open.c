@@ -101,6 +101,21 @@ static trilha_status take_url(trilha_pg_store *s, trilha_text url, trilha_error 
   return status == TRILHA_OK ? keep_password(&s->target, err) : status;
 }
 
+trilha_status trilha_pg_open_bare(const trilha_store_options *options, trilha_pg_store **ret_store, trilha_error *err) {
+  trilha_pg_store *s = new_store(options);
+  if (s == NULL) return trilha_error_no_memory(err);
+  trilha_status status = take_url(s, options->url, err);
+  if (status == TRILHA_OK)
+    *ret_store = s;
+  else
+    close_store(&s->port);
+  return status;
+}
+
+void trilha_pg_close(trilha_pg_store *take_store) {
+  if (take_store != NULL) close_store(&take_store->port);
+}
+
 trilha_status trilha_postgres_open(const trilha_store_options *options, trilha_store **ret_store, trilha_error *err) {
   trilha_pg_store *s = new_store(options);
   if (s == NULL) return trilha_error_no_memory(err);

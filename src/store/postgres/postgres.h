@@ -2,7 +2,10 @@
 #ifndef TRILHA_STORE_POSTGRES_POSTGRES_H
 #define TRILHA_STORE_POSTGRES_POSTGRES_H
 
+#include "store/outbox.h"
 #include "store/store.h"
+
+struct pg_conn; /* PGconn */
 
 /* Opens "postgresql://…" or "postgres://…" (libpq URIs; passwords by PGPASSFILE, PGPASSWORD, or passfile= as usual).
  * Errors never show secrets. */
@@ -10,5 +13,18 @@ trilha_status trilha_postgres_open(const trilha_store_options *options, trilha_s
                                    trilha_error *err) TRILHA_MUST_USE;
 /* The SQL of all migrations, roles and grants, in order; appended to out. */
 trilha_status trilha_postgres_migrations_sql(trilha_buffer *out, trilha_error *err) TRILHA_MUST_USE;
+
+/* A producer's outbox in `schema` (checked) of that database. */
+trilha_status trilha_postgres_outbox_open(const trilha_store_options *options, const char *schema,
+                                          trilha_outbox_store **ret_store, trilha_error *err) TRILHA_MUST_USE;
+/* What install would do, as SQL; appended to out. */
+trilha_status trilha_postgres_outbox_sql(const char *schema, trilha_buffer *out, trilha_error *err) TRILHA_MUST_USE;
+/* Inside the caller's transaction: trilha/postgres.h. */
+trilha_status trilha_postgres_enqueue(struct pg_conn *pg, const char *schema, const trilha_message *message,
+                                      trilha_enqueued *ret_enqueued, trilha_error *err) TRILHA_MUST_USE;
+trilha_status trilha_postgres_inbox_accept(struct pg_conn *pg, const char *schema, const trilha_inbox_message *message,
+                                           trilha_inbox_answer *ret_answer, trilha_error *err) TRILHA_MUST_USE;
+trilha_status trilha_postgres_inbox_finish(struct pg_conn *pg, const char *schema, const trilha_inbox_message *message,
+                                           trilha_text result, trilha_error *err) TRILHA_MUST_USE;
 
 #endif

@@ -134,6 +134,7 @@ typedef struct trilha_pg_step {
   const char *sql;                        /* one of trilha_sql_postgres_*: known by its address */
   const trilha_pg_parameters *parameters; /* NULL: none */
   bool plan_anew;                         /* never prepared: its plan depends on its values */
+  bool made_here;                         /* never prepared: its text was made for one schema, and is none of those */
 } trilha_pg_step;
 
 /* How far a failed exchange came. */
@@ -183,6 +184,11 @@ typedef struct trilha_pg_store {
 static inline trilha_pg_store *trilha_pg_of(trilha_store *store) {
   return (trilha_pg_store *)store;
 }
+
+/* open.c. A store without the thread of signals.c and without a look at the schema core: a producer's database. */
+trilha_status trilha_pg_open_bare(const trilha_store_options *options, trilha_pg_store **ret_store,
+                                  trilha_error *err) TRILHA_MUST_USE;
+void trilha_pg_close(trilha_pg_store *take_store);
 
 /* pool.c. A connected connection of one's own until given back; TIMEOUT (STORE_BUSY) when none is free before the
  * deadline. */

@@ -1,0 +1,191 @@
+/* trilha/outbox.h: a producer's outbox: its tables, routes, and what operators see and do.
+ *
+ * A message is born in the producer's own transaction: through trilha/postgres.h, trilha/sqlite.h, or plain SQL
+ * (docs/outbox.md). The relay (trilha/relay.h) delivers it at least once, in order within its aggregate; the consumer's
+ * inbox makes the effect single.
+ *
+ * Sources: specification 001, rules 3 to 8; rulings R24, R30, R31, R33, R34. An outbox handle is used by one thread at
+ * a time.
+ */
+#ifndef TRILHA_OUTBOX_H
+#define TRILHA_OUTBOX_H
+
+#include "trilha/trilha.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Limits (docs/limits.md). */
+enum {
+  TRILHA_OUTBOX_DESTINATIONS_MAX = 63, /**< destinations of one outbox */
+  TRILHA_OUTBOX_LANES_MAX = 1000       /**< lanes told at once */
+};
+
+/** A message to enqueue. Zero-initialise; absent texts have data NULL. Characters are code points. */
+typedef struct trilha_message {
+  trilha_text tenant_id;      /**< obligatory, 1–255 characters; single-tenant installations use "default" */
+  trilha_text aggregate_type; /**< obligatory, 1–255 characters */
+  trilha_text aggregate_key;  /**< obligatory, 1–255 characters: with tenant and type, what keeps order */
+  trilha_text message_type;   /**< obligatory, 1–255 characters; some route must take it */
+  trilha_text version;        /**< obligatory, semantic, at most 20 characters */
+  trilha_text payload;        /**< obligatory: JSON text of an object, at most 1,048,576 bytes; sent as it is */
+  trilha_text origin;         /**< obligatory, 1–100 characters */
+  trilha_text correlation_id; /**< obligatory UUID */
+  trilha_text message_id;     /**< optional UUID; default: a new UUIDv7 */
+  trilha_text company_id;     /**< optional, at most 255 characters */
+  trilha_text causation_id;   /**< optional UUID */
+  trilha_text traceparent;    /**< optional, W3C Trace Context */
+  trilha_text occurred_at;    /**< optional ISO-8601 with Z or offset; default: now by the database's clock */
+} trilha_message;
+
+/** What an enqueue gave the message. It exists once the caller's transaction commits. */
+typedef struct trilha_enqueued {
+  char message_id[37];        /**< lower-case 8-4-4-4-12 */
+  int64_t aggregate_sequence; /**< from 1, without gaps, in the order of commits of its aggregate */
+} trilha_enqueued;
+
+/* --- the handle ------------------------------------------------------------------------------------------ */
+
+typedef struct trilha_outbox trilha_outbox;
+
+typedef struct trilha_outbox_options {
+  const char *url; /**< "sqlite:PATH" or "postgresql://…": the producer's database, which need hold no Trilha store */
+  const char *schema; /**< PostgreSQL: the producer's schema, obligatory. SQLite: NULL, or a prefix: "billing" gives
+                         billing_outbox_message. Lower-case letters, digits, underscores; at most 40 bytes */
+  unsigned lock_timeout_ms; /**< how long a write waits for its turn; default 30000 */
+  trilha_diagnostics diagnostics;
+} trilha_outbox_options;
+
+/** Opens a producer's database. USAGE: bad URL or schema; UNAVAILABLE: cannot be reached. That the tables are there is
+ * found out by the first call that needs them (NOT_FOUND, OUTBOX_NOT_INSTALLED). */
+TRILHA_API trilha_status trilha_outbox_open(const trilha_outbox_options *options, trilha_outbox **ret_outbox,
+                                            trilha_error *error) TRILHA_MUST_USE;
+TRILHA_API void trilha_outbox_close(trilha_outbox *outbox); /**< NULL is allowed */
+
+/** Creates or upgrades outbox and inbox in the producer's schema (which is created when it is missing), in one
+ * transaction. report (may be NULL) is told each migration's name and "applied", "present" or, on a dry run, "pending".
+ * UNSUPPORTED (OUTBOX_NEWER): a newer Trilha was there; CORRUPT (MIGRATION_CHANGED). */
+TRILHA_API trilha_status trilha_outbox_install(trilha_outbox *outbox, bool dry_run, trilha_migration_report report,
+                                               void *user, trilha_error *error) TRILHA_MUST_USE;
+/** The same as SQL for the producer's own migrations; kind is "sqlite" or "postgresql". The text is the caller's, freed
+ * with trilha_free(). */
+TRILHA_API trilha_status trilha_outbox_install_sql(const char *kind, const char *schema, char **ret_sql,
+                                                   trilha_error *error) TRILHA_MUST_USE;
+/** PostgreSQL: lets a role do one duty and nothing else: "producer" (enqueues), "relay" (claims and settles, never
+ * enqueues), "consumer" (its inbox) or "operator" (looks, retries, discards). UNSUPPORTED on SQLite, where who may
+ * write the file may do everything. */
+TRILHA_API trilha_status trilha_outbox_grant(trilha_outbox *outbox, trilha_text role, trilha_text duty,
+                                             trilha_error *error) TRILHA_MUST_USE;
+
+/** A type goes to every destination whose pattern takes it: the type itself, a beginning followed by '*', or "*". A
+ * message keeps the destinations it was enqueued with. Adding what is there changes nothing. */
+TRILHA_API trilha_status trilha_outbox_route_add(trilha_outbox *outbox, trilha_text type_pattern,
+                                                 trilha_text destination, trilha_error *error) TRILHA_MUST_USE;
+/** NOT_FOUND (ROUTE_NOT_FOUND): there is no such route. */
+TRILHA_API trilha_status trilha_outbox_route_remove(trilha_outbox *outbox, trilha_text type_pattern,
+                                                    trilha_text destination, trilha_error *error) TRILHA_MUST_USE;
+/** Visitors: texts live for the call only; anything but OK ends the list and is returned. */
+typedef trilha_status (*trilha_outbox_route_visit)(void *user, trilha_text type_pattern, trilha_text destination);
+TRILHA_API trilha_status trilha_outbox_routes(trilha_outbox *outbox, trilha_outbox_route_visit visit, void *user,
+                                              trilha_error *error) TRILHA_MUST_USE;
+
+/* --- for operators --------------------------------------------------------------------------------------- */
+
+/** How one destination stands, in lanes: a lane is one aggregate with messages for it. */
+typedef struct trilha_outbox_standing {
+  trilha_text destination;
+  int64_t ready, waiting, leased, dead; /**< waiting: for the next attempt after a failure */
+  trilha_text head_at;                  /**< creation of the oldest message at a head, RFC 3339; absent: none */
+} trilha_outbox_standing;
+typedef trilha_status (*trilha_outbox_standing_visit)(void *user, const trilha_outbox_standing *standing);
+TRILHA_API trilha_status trilha_outbox_status(trilha_outbox *outbox, trilha_outbox_standing_visit visit, void *user,
+                                              trilha_error *error) TRILHA_MUST_USE;
+
+/** One lane with work, and the message at its head. */
+typedef struct trilha_outbox_lane {
+  trilha_text destination, tenant_id, aggregate_type, aggregate_key;
+  trilha_text status; /**< of the head: Pending, Dispatching, Failed, DeadLettered (ruling R30) */
+  int64_t head_sequence;
+  trilha_text message_id, message_type;
+  int64_t attempts;                   /**< failures of the head; a lease that ran out counts */
+  trilha_text due_at;                 /**< next attempt, or the end of the lease; absent: never by itself */
+  trilha_text owner;                  /**< who has the lease; absent: nobody */
+  trilha_text error_code, error_text; /**< of the last failure; absent: none */
+  int64_t behind;                     /**< messages that wait behind the head, counted up to 1,000 */
+  trilha_text head_at;                /**< creation of the head */
+} trilha_outbox_lane;
+typedef trilha_status (*trilha_outbox_lane_visit)(void *user, const trilha_outbox_lane *lane);
+typedef struct trilha_outbox_lanes_filter { /* combined with AND; absent: any */
+  trilha_text tenant_id, destination, status;
+  int64_t limit; /**< 0: 100; at most TRILHA_OUTBOX_LANES_MAX */
+} trilha_outbox_lanes_filter;
+/** Dead lanes first, then failing ones, the oldest failure first. */
+TRILHA_API trilha_status trilha_outbox_lanes(trilha_outbox *outbox, const trilha_outbox_lanes_filter *filter,
+                                             trilha_outbox_lane_visit visit, void *user,
+                                             trilha_error *error) TRILHA_MUST_USE;
+
+/** One message as it stands for one of its destinations. Never the payload, which is the producer's own data (ruling
+ * R24). */
+typedef struct trilha_outbox_entry {
+  trilha_text tenant_id, company_id, aggregate_type, aggregate_key;
+  int64_t aggregate_sequence;
+  trilha_text message_type, version, origin, correlation_id, causation_id, traceparent, occurred_at, created_at;
+  int64_t payload_bytes;
+  trilha_text payload_sha256; /**< lower-case hexadecimal */
+  trilha_text destination;
+  trilha_text status; /**< Pending, Dispatching, Failed, DeadLettered, Dispatched or Discarded */
+  int64_t attempts;
+  trilha_text next_attempt_at, lease_until; /**< absent where it is not so */
+} trilha_outbox_entry;
+typedef trilha_status (*trilha_outbox_entry_visit)(void *user, const trilha_outbox_entry *entry);
+/** NOT_FOUND (MESSAGE_NOT_FOUND): no message with this id. */
+TRILHA_API trilha_status trilha_outbox_message(trilha_outbox *outbox, trilha_text message_id,
+                                               trilha_outbox_entry_visit visit, void *user,
+                                               trilha_error *error) TRILHA_MUST_USE;
+
+/** What an operator does to the dead message at the head of its lane. All are needed; the trail keeps them in the same
+ * transaction. */
+typedef struct trilha_outbox_operation {
+  trilha_text message_id, destination;
+  trilha_text user, reason;
+  trilha_text reconciliation; /**< discard only: what the destination says about this message */
+} trilha_outbox_operation;
+/** Sends it again under the same identity, its attempts counted anew. CONFLICT (LANE_NOT_DEAD): it is not a dead letter
+ * at a head. */
+TRILHA_API trilha_status trilha_outbox_retry(trilha_outbox *outbox, const trilha_outbox_operation *operation,
+                                             trilha_error *error) TRILHA_MUST_USE;
+/** Gives it up for this destination, the only way past a dead head (ruling R31). */
+TRILHA_API trilha_status trilha_outbox_discard(trilha_outbox *outbox, const trilha_outbox_operation *operation,
+                                               trilha_error *error) TRILHA_MUST_USE;
+
+/* --- the inbox of a consumer ------------------------------------------------------------------------------ */
+
+/** What the inbox says of a message (specification 001, rule 5). */
+typedef enum trilha_inbox_outcome {
+  TRILHA_INBOX_NEW = 1,       /**< do the effect and commit it with this acceptance */
+  TRILHA_INBOX_DUPLICATE = 2, /**< done before; the result that was stored, if any, comes with it */
+  TRILHA_INBOX_CONFLICT = 3,  /**< this key came before with other content: do nothing, report it */
+  TRILHA_INBOX_HELD = 4       /**< ordered: an earlier message is missing; nothing was kept, it must come again */
+} trilha_inbox_outcome;
+
+/** One message as a consumer received it. */
+typedef struct trilha_inbox_message {
+  trilha_text tenant_id, consumer; /**< obligatory, 1–255 characters: with the id, the key */
+  trilha_text message_id;          /**< obligatory UUID */
+  trilha_text payload;             /**< the bytes as received; their SHA-256 is what is compared (ruling R21) */
+  /* For a consumer that needs the order of each aggregate: */
+  trilha_text aggregate_type, aggregate_key; /**< absent: order does not matter */
+  int64_t aggregate_sequence, previous_sequence;
+} trilha_inbox_message;
+
+/** result is the caller's, freed with trilha_free(); NULL when none is stored. */
+typedef struct trilha_inbox_answer {
+  trilha_inbox_outcome outcome;
+  char *result;
+} trilha_inbox_answer;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,94 @@
+-- A consumer's inbox, in the consumer's own schema (specification 001, rule 5; rulings R21, R31, R34).
+CREATE TABLE {{p}}inbox_message (
+    tenant_id      text        NOT NULL COLLATE "C",
+    consumer       text        NOT NULL COLLATE "C",
+    message_id     uuid        NOT NULL,
+    payload_sha256 text        NOT NULL,
+    accepted_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
+    result         text,
+    CONSTRAINT inbox_message_pkey PRIMARY KEY (tenant_id, consumer, message_id),
+    CONSTRAINT inbox_message_sha256_form CHECK (payload_sha256 ~ '^[0-9a-f]{64}$'),
+    CONSTRAINT inbox_message_names CHECK (char_length(tenant_id) BETWEEN 1 AND 255 AND char_length(consumer) BETWEEN 1 AND 255)
+);
+CREATE INDEX inbox_message_accepted_at_idx ON {{p}}inbox_message (accepted_at);
+
+-- For consumers that need order: the last sequence of each aggregate that was accepted.
+CREATE TABLE {{p}}inbox_order (
+    tenant_id      text   NOT NULL COLLATE "C",
+    consumer       text   NOT NULL COLLATE "C",
+    aggregate_type text   NOT NULL COLLATE "C",
+    aggregate_key  text   NOT NULL COLLATE "C",
+    last_sequence  bigint NOT NULL,
+    CONSTRAINT inbox_order_pkey PRIMARY KEY (tenant_id, consumer, aggregate_type, aggregate_key)
+);
+
+-- In the transaction of the effect. 'new': do the effect, give its result to inbox_finish, commit. 'duplicate': it was done, here is what it gave.
+-- 'conflict': this key came before with other content; nothing may be done. Two that accept one message at once: the second waits for the
+-- first's end, and is a duplicate, or new when that one rolled back. Index: inbox_message_pkey.
+CREATE FUNCTION {{p}}inbox_accept(tenant_id text, consumer text, message_id uuid, payload_sha256 text, OUT outcome text, OUT result text)
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    seen record;
+BEGIN
+    IF coalesce(inbox_accept.payload_sha256, '') !~ '^[0-9a-f]{64}$' THEN
+        RAISE EXCEPTION 'payload_sha256 must be the 64 lower-case hexadecimal digits of the payload''s SHA-256' USING ERRCODE = 'TL001';
+    END IF;
+    INSERT INTO {{p}}inbox_message AS i (tenant_id, consumer, message_id, payload_sha256)
+    VALUES (inbox_accept.tenant_id, inbox_accept.consumer, inbox_accept.message_id, inbox_accept.payload_sha256) ON CONFLICT DO NOTHING;
+    IF FOUND THEN
+        inbox_accept.outcome := 'new';
+        RETURN;
+    END IF;
+    SELECT i.payload_sha256 = inbox_accept.payload_sha256 AS same, i.result INTO STRICT seen FROM {{p}}inbox_message i
+    WHERE i.tenant_id = inbox_accept.tenant_id AND i.consumer = inbox_accept.consumer AND i.message_id = inbox_accept.message_id;
+    inbox_accept.outcome := CASE WHEN seen.same THEN 'duplicate' ELSE 'conflict' END;
+    inbox_accept.result := CASE WHEN seen.same THEN seen.result END;
+END
+$$;
+
+-- The same for a consumer that needs the order of each aggregate. 'held' besides: the message previous_sequence has not been accepted yet; nothing was
+-- kept, and the message has to come again. A number that is behind the last one and is no longer in the inbox is a 'duplicate' without a result:
+-- the inbox may be purged, the last sequence never goes back. The aggregate's row in inbox_order stays locked until the caller's commit.
+CREATE FUNCTION {{p}}inbox_accept_ordered(tenant_id text, consumer text, message_id uuid, payload_sha256 text, aggregate_type text,
+    aggregate_key text, aggregate_sequence bigint, previous_sequence bigint, OUT outcome text, OUT result text)
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    last bigint;
+    known boolean;
+BEGIN
+    INSERT INTO {{p}}inbox_order AS o (tenant_id, consumer, aggregate_type, aggregate_key, last_sequence)
+    VALUES (inbox_accept_ordered.tenant_id, inbox_accept_ordered.consumer, inbox_accept_ordered.aggregate_type,
+        inbox_accept_ordered.aggregate_key, 0)
+    ON CONFLICT (tenant_id, consumer, aggregate_type, aggregate_key) DO UPDATE SET last_sequence = o.last_sequence
+    RETURNING o.last_sequence INTO last;
+    SELECT EXISTS (SELECT 1 FROM {{p}}inbox_message i WHERE i.tenant_id = inbox_accept_ordered.tenant_id
+        AND i.consumer = inbox_accept_ordered.consumer AND i.message_id = inbox_accept_ordered.message_id) INTO known;
+    IF NOT known AND inbox_accept_ordered.aggregate_sequence <= last THEN
+        inbox_accept_ordered.outcome := 'duplicate';
+    ELSIF NOT known AND inbox_accept_ordered.previous_sequence > last THEN
+        inbox_accept_ordered.outcome := 'held';
+    ELSE
+        SELECT a.outcome, a.result INTO inbox_accept_ordered.outcome, inbox_accept_ordered.result
+        FROM {{p}}inbox_accept(inbox_accept_ordered.tenant_id, inbox_accept_ordered.consumer, inbox_accept_ordered.message_id,
+            inbox_accept_ordered.payload_sha256) a;
+        IF inbox_accept_ordered.outcome = 'new' THEN
+            UPDATE {{p}}inbox_order o SET last_sequence = inbox_accept_ordered.aggregate_sequence
+            WHERE o.tenant_id = inbox_accept_ordered.tenant_id AND o.consumer = inbox_accept_ordered.consumer
+                AND o.aggregate_type = inbox_accept_ordered.aggregate_type AND o.aggregate_key = inbox_accept_ordered.aggregate_key;
+        END IF;
+    END IF;
+END
+$$;
+
+-- Keeps what the effect gave, for those who come with the same message again. In the same transaction.
+CREATE FUNCTION {{p}}inbox_finish(tenant_id text, consumer text, message_id uuid, result text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    UPDATE {{p}}inbox_message i SET result = inbox_finish.result WHERE i.tenant_id = inbox_finish.tenant_id
+        AND i.consumer = inbox_finish.consumer AND i.message_id = inbox_finish.message_id;
+    IF NOT FOUND THEN RAISE EXCEPTION 'the inbox has not accepted this message: call inbox_accept first' USING ERRCODE = 'TL007'; END IF;
+END
+$$;

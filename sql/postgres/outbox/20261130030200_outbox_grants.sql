@@ -1,0 +1,36 @@
+-- Who may do what. Everything is done through functions that run as the tables' owner, so no role needs a right on a table, and none but the owner has
+-- one: a message is born in outbox_enqueue or not at all (requirement O19).
+DO $$
+DECLARE
+    routine record;
+BEGIN
+    FOR routine IN SELECT p.oid::pg_catalog.regprocedure AS name FROM pg_catalog.pg_proc p
+        WHERE p.pronamespace = (SELECT c.relnamespace FROM pg_catalog.pg_class c WHERE c.oid = '{{p}}outbox_lane'::pg_catalog.regclass)
+            AND (p.proname LIKE 'outbox\_%' OR p.proname LIKE 'inbox\_%') LOOP
+        EXECUTE pg_catalog.format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', routine.name);
+    END LOOP;
+END
+$$;
+
+-- duty: producer (enqueues), relay (claims and settles, never enqueues), consumer (accepts into the inbox), operator (looks, retries, discards).
+-- Runs with the caller's own rights: only the owner of the functions can give them away.
+CREATE FUNCTION {{p}}outbox_grant(role_name text, duty text) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    home oid := (SELECT c.relnamespace FROM pg_class c WHERE c.oid = '{{p}}outbox_lane'::regclass);
+    wanted text[] := CASE duty
+        WHEN 'producer' THEN ARRAY['outbox_enqueue']
+        WHEN 'relay' THEN ARRAY['outbox_destination_number', 'outbox_claim', 'outbox_fetch', 'outbox_renew', 'outbox_settle']
+        WHEN 'consumer' THEN ARRAY['inbox_accept', 'inbox_accept_ordered', 'inbox_finish']
+        WHEN 'operator' THEN ARRAY['outbox_destination_number', 'outbox_routes', 'outbox_status', 'outbox_lanes', 'outbox_message_get', 'outbox_operate']
+    END;
+    routine record;
+BEGIN
+    IF wanted IS NULL THEN RAISE EXCEPTION 'a duty is producer, relay, consumer or operator' USING ERRCODE = 'TL001'; END IF;
+    EXECUTE format('GRANT USAGE ON SCHEMA %s TO %I', home::regnamespace, role_name);
+    FOR routine IN SELECT p.oid::regprocedure AS name FROM pg_proc p WHERE p.pronamespace = home AND p.proname = ANY (wanted) LOOP
+        EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', routine.name, role_name);
+    END LOOP;
+    IF duty = 'operator' THEN EXECUTE format('GRANT SELECT ON {{p}}producer_outbox TO %I', role_name); END IF;
+END
+$$;
+REVOKE ALL ON FUNCTION {{p}}outbox_grant(text, text) FROM PUBLIC;

@@ -1,0 +1,110 @@
+-- Calls of the functions in a producer's schema; {{p}} is its quoted name and a dot. Locks and indexes are told where the functions are made:
+-- 20261130030000_outbox.sql, 20261130030100_inbox.sql.
+
+-- name: turn
+-- Held until the migrating transaction ends: one migrates at a time in this database.
+SELECT pg_catalog.pg_advisory_xact_lock(7526741208934106114);
+
+-- name: schema
+-- $1 the schema's name. Is it there?
+SELECT pg_catalog.to_regnamespace(pg_catalog.quote_ident($1::text)) IS NOT NULL;
+
+-- name: create_schema
+-- Under turn. {{s}} is the quoted name.
+CREATE SCHEMA IF NOT EXISTS {{s}};
+
+-- name: book
+-- Under turn.
+CREATE TABLE IF NOT EXISTS {{p}}outbox_migration (
+    name       text        NOT NULL,
+    checksum   text        NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    CONSTRAINT outbox_migration_pkey PRIMARY KEY (name)
+);
+
+-- name: has_book
+-- $1 the schema's name.
+SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_class c WHERE c.relname = 'outbox_migration'
+    AND c.relnamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident($1::text)));
+
+-- name: migrations_list
+-- The whole table, which is small.
+SELECT m.name, m.checksum FROM {{p}}outbox_migration m ORDER BY m.name COLLATE "C";
+
+-- name: record
+-- $1 name, $2 checksum.
+INSERT INTO {{p}}outbox_migration (name, checksum) VALUES ($1::text, $2::text);
+
+-- name: record_printed
+-- As record, for people who run the SQL by hand: @NAME@ and @CHECKSUM@ are replaced when it is printed.
+INSERT INTO {{p}}outbox_migration (name, checksum) VALUES ('@NAME@', '@CHECKSUM@');
+
+-- name: grant
+-- $1 role, $2 duty.
+SELECT {{p}}outbox_grant($1::text, $2::text);
+
+-- name: route_add
+-- $1 pattern, $2 destination.
+SELECT {{p}}outbox_route_add($1::text, $2::text);
+
+-- name: route_remove
+-- $1 pattern, $2 destination.
+SELECT {{p}}outbox_route_remove($1::text, $2::text);
+
+-- name: routes
+SELECT r.type_pattern, r.destination FROM {{p}}outbox_routes() r;
+
+-- name: claim
+-- $1 destination, $2 owner, $3 after, $4 lanes, $5 quota, $6 lease in ms.
+SELECT c.aggregate_id, c.tenant_id, c.aggregate_type, c.aggregate_key, c.head_sequence, c.attempts, c.lease_token, c.due_at
+FROM {{p}}outbox_claim({{p}}outbox_destination_number($1::text), $2::text, $3::text, $4::int8, $5::int8, $6::int8) c;
+
+-- name: fetch
+-- $1 destination, $2 aggregates, $3 heads, $4 run, $5 bytes of a run.
+SELECT f.lane, f.aggregate_sequence, f.previous_sequence, f.message_id, f.company_id, f.message_type, f.version, f.origin, f.correlation_id,
+    f.causation_id, f.traceparent, f.occurred_at, f.payload
+FROM {{p}}outbox_fetch({{p}}outbox_destination_number($1::text), $2::int8[], $3::int8[], $4::int8, $5::int8) f;
+
+-- name: renew
+-- $1 destination, $2 tenant, $3 due, $4 aggregate, $5 token, $6 lease in ms.
+SELECT {{p}}outbox_renew({{p}}outbox_destination_number($1::text), $2::text, $3::timestamptz, $4::int8, $5::int8, $6::int8);
+
+-- name: settle
+-- $1 destination; arrays: $2 tenants, $3 dues, $4 aggregates, $5 tokens, $6 nexts, $7 drained, $8 delays, $9 codes, $10 texts.
+SELECT s.settled FROM {{p}}outbox_settle({{p}}outbox_destination_number($1::text), $2::text[], $3::timestamptz[], $4::int8[], $5::int8[], $6::int8[],
+    $7::int8[], $8::int8[], $9::text[], $10::text[]) s;
+
+-- name: status
+SELECT s.destination, s.ready, s.waiting, s.leased, s.dead, s.head_at FROM {{p}}outbox_status() s;
+
+-- name: lanes
+-- $1 tenant, $2 destination, $3 status, NULL: any; $4 limit.
+SELECT l.destination, l.tenant_id, l.aggregate_type, l.aggregate_key, l.status, l.head_sequence, l.message_id, l.message_type, l.attempts, l.due_at,
+    l.owner, l.error_code, l.error_text, l.behind, l.head_at FROM {{p}}outbox_lanes($1::text, $2::text, $3::text, $4::int8) l;
+
+-- name: message
+-- $1 its id.
+SELECT m.tenant_id, m.company_id, m.aggregate_type, m.aggregate_key, m.aggregate_sequence, m.message_type, m.version, m.origin, m.correlation_id,
+    m.causation_id, m.traceparent, m.occurred_at, m.created_at, m.payload_bytes, m.payload_sha256, m.destination, m.status, m.attempts,
+    m.next_attempt_at, m.lease_until FROM {{p}}outbox_message_get($1::uuid) m;
+
+-- name: operate
+-- $1 message, $2 destination, $3 discard, $4 user, $5 reason, $6 reconciliation.
+SELECT {{p}}outbox_operate($1::uuid, $2::text, $3::bool, $4::text, $5::text, $6::text);
+
+-- name: enqueue
+-- In the caller's transaction. The columns of trilha_message in its order.
+SELECT e.message_id, e.aggregate_sequence FROM {{p}}outbox_enqueue($1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::uuid,
+    $9::uuid, $10::text, $11::uuid, $12::text, $13::timestamptz) e;
+
+-- name: inbox_accept
+-- In the caller's transaction. $1 tenant, $2 consumer, $3 message, $4 digest.
+SELECT a.outcome, a.result FROM {{p}}inbox_accept($1::text, $2::text, $3::uuid, $4::text) a;
+
+-- name: inbox_accept_ordered
+-- In the caller's transaction. As inbox_accept; $5 aggregate type, $6 key, $7 sequence, $8 previous sequence.
+SELECT a.outcome, a.result FROM {{p}}inbox_accept_ordered($1::text, $2::text, $3::uuid, $4::text, $5::text, $6::text, $7::int8, $8::int8) a;
+
+-- name: inbox_finish
+-- In the caller's transaction. $1 tenant, $2 consumer, $3 message, $4 result.
+SELECT {{p}}inbox_finish($1::text, $2::text, $3::uuid, $4::text);

@@ -1,0 +1,258 @@
+/* relay: options, threads, and the loop that goes round the destinations. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/uuid.h"
+#include "relay/relay_internal.h"
+
+/* --- options -------------------------------------------------------------------------------------------------------
+ */
+
+static unsigned or_default(unsigned value, unsigned otherwise) {
+  return value > 0 ? value : otherwise;
+}
+
+static void fill_in(trilha_relay_options *o, unsigned scan_ms) {
+  o->workers = or_default(o->workers, 1);
+  o->lanes = or_default(o->lanes, 16);
+  o->run = or_default(o->run, 16);
+  o->tenant_quota = or_default(o->tenant_quota, 8);
+  o->timeout_ms = or_default(o->timeout_ms, 10000);
+  o->margin_ms = or_default(o->margin_ms, 5000);
+  o->lease_ms = or_default(o->lease_ms, 30000);
+  o->backoff_ms = or_default(o->backoff_ms, 1000);
+  o->backoff_max_ms = or_default(o->backoff_max_ms, 300000);
+  o->attempts_max = or_default(o->attempts_max, 10);
+  o->scan_ms = or_default(o->scan_ms, scan_ms);
+}
+
+static trilha_status check_counts(const trilha_relay_options *o, trilha_error *err) {
+  const struct {
+    const char *name;
+    size_t value, max;
+  } counts[] = {{"workers", o->workers, TRILHA_RELAY_WORKERS_MAX},
+                {"lanes", o->lanes, TRILHA_RELAY_LANES_MAX},
+                {"run", o->run, TRILHA_RELAY_RUN_MAX},
+                {"transports", o->transport_count, TRILHA_OUTBOX_DESTINATIONS_MAX}};
+  for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+    if (counts[i].value == 0 || counts[i].value > counts[i].max)
+      return trilha_error_set(err, TRILHA_USAGE, "RELAY_OPTIONS", "%s must be from 1 to %zu, not %zu", counts[i].name,
+                              counts[i].max, counts[i].value);
+  for (size_t i = 0; i < o->transport_count; i++)
+    if (o->transports[i].destination.size == 0 || o->transports[i].send == NULL)
+      return trilha_error_set(err, TRILHA_USAGE, "RELAY_OPTIONS",
+                              "each transport needs a destination and a send function");
+  return TRILHA_OK;
+}
+
+/* The algebra of the windows (requirement O20): a confirmation that comes in time is never refused, and a repeat that
+ * may come is never taken for new. */
+static trilha_status check_windows(const trilha_relay_options *o, trilha_error *err) {
+  int64_t send = (int64_t)o->timeout_ms + o->margin_ms;
+  int64_t repeats = (int64_t)o->attempts_max * o->backoff_max_ms + o->restore_window_ms;
+  if ((int64_t)o->lease_ms <= send)
+    return trilha_error_set(
+        err, TRILHA_USAGE, "WINDOW_INVALID",
+        "the lease (%u ms) must exceed the time-out of a send (%u ms) and the margin (%u ms): more than %lld ms",
+        o->lease_ms, o->timeout_ms, o->margin_ms, (long long)send);
+  if (o->backoff_max_ms < o->backoff_ms)
+    return trilha_error_set(err, TRILHA_USAGE, "WINDOW_INVALID",
+                            "the longest pause (%u ms) must not be below the first (%u ms)", o->backoff_max_ms,
+                            o->backoff_ms);
+  if (o->inbox_retention_ms > 0 && o->inbox_retention_ms < repeats)
+    return trilha_error_set(err, TRILHA_USAGE, "WINDOW_INVALID",
+                            "the inbox's retention (%lld ms) must be at least attempts (%u) times the longest pause "
+                            "(%u ms) plus the restore window (%lld ms): %lld ms",
+                            (long long)o->inbox_retention_ms, o->attempts_max, o->backoff_max_ms,
+                            (long long)o->restore_window_ms, (long long)repeats);
+  return TRILHA_OK;
+}
+
+static bool copy_options(trilha_relay *r, const trilha_relay_options *o) {
+  r->options = *o;
+  r->url = o->outbox.url == NULL ? NULL : strdup(o->outbox.url);
+  r->schema = o->outbox.schema == NULL ? NULL : strdup(o->outbox.schema);
+  r->transports = calloc(o->transport_count, sizeof *r->transports);
+  bool ok = r->transports != NULL && (o->outbox.url == NULL || r->url != NULL) &&
+            (o->outbox.schema == NULL || r->schema != NULL);
+  for (size_t i = 0; ok && i < o->transport_count; i++) {
+    r->transports[i] = o->transports[i];
+    char *name = strndup(o->transports[i].destination.data, o->transports[i].destination.size);
+    r->transports[i].destination.data = name;
+    ok = name != NULL;
+  }
+  r->options.outbox.url = r->url;
+  r->options.outbox.schema = r->schema;
+  r->options.transports = r->transports;
+  return ok;
+}
+
+static void name_owner(trilha_relay *r) {
+  unsigned char random[4] = {0};
+  char host[32] = "?", hex[2 * sizeof random + 1];
+  gethostname(host, sizeof host - 1);
+  trilha_random_bytes(random, sizeof random);
+  trilha_hex(random, sizeof random, hex);
+  snprintf(r->owner, sizeof r->owner, "%s:%ld:%s", host, (long)getpid(), hex);
+}
+
+trilha_status trilha_relay_make(const trilha_relay_options *options, trilha_relay_opener open, unsigned scan_ms,
+                                trilha_relay **ret_relay, trilha_error *err) {
+  trilha_relay_options filled = *options;
+  fill_in(&filled, scan_ms);
+  trilha_status status = check_counts(&filled, err);
+  if (status == TRILHA_OK) status = check_windows(&filled, err);
+  if (status != TRILHA_OK) return status;
+  trilha_relay *r = calloc(1, sizeof *r);
+  if (r == NULL) return trilha_error_no_memory(err);
+  pthread_condattr_t monotonic;
+  pthread_condattr_init(&monotonic);
+  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+  pthread_cond_init(&r->rung, &monotonic);
+  pthread_condattr_destroy(&monotonic);
+  pthread_mutex_init(&r->lock, NULL);
+  r->open = open;
+  name_owner(r);
+  if (!copy_options(r, &filled)) {
+    trilha_relay_release(r);
+    return trilha_error_no_memory(err);
+  }
+  *ret_relay = r;
+  return TRILHA_OK;
+}
+
+void trilha_relay_release(trilha_relay *take_relay) {
+  trilha_relay *r = take_relay;
+  if (r == NULL) return;
+  for (size_t i = 0; r->transports != NULL && i < r->options.transport_count; i++) {
+    union {
+      const char *borrowed;
+      char *owned;
+    } name = {.borrowed = r->transports[i].destination.data};
+    free(name.owned);
+  }
+  free(r->transports);
+  free(r->url);
+  free(r->schema);
+  pthread_cond_destroy(&r->rung);
+  pthread_mutex_destroy(&r->lock);
+  free(r);
+}
+
+/* --- the loop -------------------------------------------------------------------------------------------------------
+ */
+
+void trilha_relay_ring(trilha_relay *relay) {
+  pthread_mutex_lock(&relay->lock);
+  relay->bell++;
+  pthread_cond_broadcast(&relay->rung);
+  pthread_mutex_unlock(&relay->lock);
+}
+
+void trilha_relay_ask_to_stop(trilha_relay *relay) {
+  atomic_store(&relay->stopping, true);
+  trilha_relay_ring(relay);
+}
+
+void trilha_relay_count(const trilha_relay *relay, trilha_relay_counts *ret_counts) {
+  *ret_counts = (trilha_relay_counts){.sent = atomic_load(&relay->sent),
+                                      .failed = atomic_load(&relay->failed),
+                                      .dead = atomic_load(&relay->dead),
+                                      .leases_lost = atomic_load(&relay->leases_lost)};
+}
+
+static uint64_t bell_of(trilha_relay *relay) {
+  pthread_mutex_lock(&relay->lock);
+  uint64_t bell = relay->bell;
+  pthread_mutex_unlock(&relay->lock);
+  return bell;
+}
+
+/* Until somebody rings after `heard`, or ms have passed. */
+static void sleep_until_rung(trilha_relay *relay, uint64_t heard, int64_t ms) {
+  trilha_deadline end = trilha_deadline_in_ms(ms);
+  struct timespec until = {.tv_sec = end.monotonic_ns / 1000000000, .tv_nsec = end.monotonic_ns % 1000000000};
+  pthread_mutex_lock(&relay->lock);
+  while (relay->bell == heard && !trilha_relay_stops(relay))
+    if (pthread_cond_timedwait(&relay->rung, &relay->lock, &until) != 0) break;
+  pthread_mutex_unlock(&relay->lock);
+}
+
+static bool passes_by_itself(trilha_status status) {
+  return status == TRILHA_UNAVAILABLE || status == TRILHA_TIMEOUT || status == TRILHA_OUTCOME_UNKNOWN;
+}
+
+/* Every destination once. *ret_idle: a whole round of tenants of each gave nothing. */
+static trilha_status go_round(trilha_relay_worker *w, trilha_relay_round *rounds, bool *ret_idle, trilha_error *err) {
+  *ret_idle = true;
+  for (size_t i = 0; i < w->relay->options.transport_count && !trilha_relay_stops(w->relay); i++) {
+    size_t lanes = 0;
+    trilha_status status = trilha_relay_deliver(w, &rounds[i], &lanes, err);
+    if (status != TRILHA_OK) return status;
+    if (lanes > 0 || rounds[i].after[0] != '\0') *ret_idle = false;
+  }
+  return TRILHA_OK;
+}
+
+static trilha_status work(trilha_relay_worker *w, trilha_relay_round *rounds, trilha_error *err) {
+  trilha_relay *relay = w->relay;
+  while (!trilha_relay_stops(relay)) {
+    uint64_t heard = bell_of(relay);
+    trilha_error own = {0};
+    bool idle = false;
+    trilha_status status = w->store == NULL ? relay->open(&relay->options.outbox, &w->store, &own) : TRILHA_OK;
+    if (status == TRILHA_OK) status = go_round(w, rounds, &idle, &own);
+    if (status != TRILHA_OK && (!passes_by_itself(status) || relay->options.once)) return trilha_error_copy(err, &own);
+    if (status != TRILHA_OK) {
+      trilha_fields fields = {0};
+      trilha_fields_error(&fields, &own);
+      trilha_emit(&relay->options.outbox.diagnostics, TRILHA_WARNING, "relay.store_away",
+                  "the outbox's database cannot be used now; the relay waits for it", &fields);
+      sleep_until_rung(relay, heard, TRILHA_RELAY_STORE_PAUSE_MS);
+    } else if (idle) {
+      if (relay->options.once) return TRILHA_OK;
+      sleep_until_rung(relay, heard, relay->options.scan_ms);
+    }
+  }
+  return TRILHA_OK;
+}
+
+static void *run_worker(void *user) {
+  trilha_relay_worker *w = user;
+  trilha_relay *relay = w->relay;
+  trilha_error err = {0};
+  trilha_relay_round *rounds = calloc(relay->options.transport_count, sizeof *rounds);
+  trilha_status status = rounds == NULL ? trilha_error_no_memory(&err) : TRILHA_OK;
+  for (size_t i = 0; rounds != NULL && i < relay->options.transport_count; i++)
+    rounds[i].transport = &relay->transports[i];
+  if (status == TRILHA_OK) status = work(w, rounds, &err);
+  free(rounds);
+  if (w->store != NULL) w->store->op->close(w->store);
+  if (status != TRILHA_OK) {
+    pthread_mutex_lock(&relay->lock);
+    trilha_error_copy(&relay->first_error, &err);
+    pthread_mutex_unlock(&relay->lock);
+    trilha_relay_ask_to_stop(relay);
+  }
+  return NULL;
+}
+
+trilha_status trilha_relay_work(trilha_relay *relay, trilha_error *err) {
+  trilha_relay_worker workers[TRILHA_RELAY_WORKERS_MAX];
+  pthread_t threads[TRILHA_RELAY_WORKERS_MAX];
+  unsigned started = 1;
+  for (unsigned i = 0; i < relay->options.workers; i++) workers[i] = (trilha_relay_worker){.relay = relay};
+  while (started < relay->options.workers &&
+         pthread_create(&threads[started], NULL, run_worker, &workers[started]) == 0)
+    started++;
+  if (started < relay->options.workers)
+    trilha_emit(&relay->options.outbox.diagnostics, TRILHA_WARNING, "relay.threads",
+                "fewer workers run than were asked for: the system gives no more threads", NULL);
+  run_worker(&workers[0]); /* the caller's thread is the first */
+  for (unsigned i = 1; i < started; i++) pthread_join(threads[i], NULL);
+  return trilha_error_copy(err, &relay->first_error);
+}

@@ -1,0 +1,44 @@
+/* store/postgres/outbox: the port of a producer's outbox (store/outbox.h). Room: store/postgres, inside. */
+#ifndef TRILHA_STORE_POSTGRES_OUTBOX_H
+#define TRILHA_STORE_POSTGRES_OUTBOX_H
+
+#include "delivery.h"
+#include "postgres_outbox_queries.h"
+#include "store/outbox.h"
+
+typedef struct trilha_pg_outbox {
+  trilha_outbox_store port; /* first */
+  trilha_pg_store *s;       /* connections */
+  int64_t timeout_ms;       /* of one call */
+  char schema[TRILHA_OUTBOX_SCHEMA_BYTES_MAX + 1];
+  char prefix[TRILHA_OUTBOX_PREFIX_SIZE]; /* "schema". */
+} trilha_pg_outbox;
+
+static inline trilha_pg_outbox *trilha_pg_outbox_of(trilha_outbox_store *store) {
+  return (trilha_pg_outbox *)(void *)store;
+}
+
+/* `"schema".`, for {{p}}. */
+void trilha_pg_outbox_prefix(const char *schema, char out[TRILHA_OUTBOX_PREFIX_SIZE]);
+/* One statement of postgres_outbox_queries in a write transaction of its own; ret_result is the caller's. */
+trilha_status trilha_pg_outbox_call(trilha_pg_outbox *o, const char *query, const trilha_pg_parameters *p,
+                                    PGresult **ret_result, trilha_error *err) TRILHA_MUST_USE;
+/* Where the schema has no outbox, that instead of PostgreSQL's words. Returns the status that is then right. */
+trilha_status trilha_pg_outbox_explain(trilha_status status, const char *schema, trilha_error *err);
+
+/* outbox_relay.c */
+trilha_status trilha_pg_outbox_claim(trilha_outbox_store *store, const trilha_claim *claim, trilha_arena *arena,
+                                     trilha_lane_lease *leases, size_t *ret_count, trilha_text *ret_after,
+                                     trilha_error *err);
+trilha_status trilha_pg_outbox_fetch(trilha_outbox_store *store, trilha_text destination,
+                                     const trilha_lane_lease *leases, size_t count, int64_t run, int64_t run_bytes,
+                                     trilha_outbox_row_visit visit, void *user, trilha_error *err);
+trilha_status trilha_pg_outbox_renew(trilha_outbox_store *store, trilha_text destination, trilha_lane_lease *lease,
+                                     int64_t lease_ms, trilha_error *err);
+trilha_status trilha_pg_outbox_settle(trilha_outbox_store *store, trilha_text destination,
+                                      trilha_lane_outcome *outcomes, size_t count, trilha_error *err);
+/* outbox_install.c */
+trilha_status trilha_pg_outbox_install(trilha_outbox_store *store, bool dry_run, trilha_migration_report report,
+                                       void *user, trilha_error *err);
+
+#endif

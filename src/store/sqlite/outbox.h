@@ -1,0 +1,70 @@
+/* store/sqlite/outbox: the port of a producer's outbox (store/outbox.h). Room: store/sqlite, inside. */
+#ifndef TRILHA_STORE_SQLITE_OUTBOX_H
+#define TRILHA_STORE_SQLITE_OUTBOX_H
+
+#include "sqlite_outbox_queries.h"
+#include "store/outbox.h"
+#include "store/sqlite/sqlite_internal.h"
+
+typedef struct trilha_sqlite_outbox {
+  trilha_outbox_store port; /* first */
+  trilha_sqlite_store *s;
+  char prefix[TRILHA_OUTBOX_PREFIX_SIZE]; /* "" or "schema_" */
+} trilha_sqlite_outbox;
+
+static inline trilha_sqlite_outbox *trilha_sqlite_outbox_of(trilha_outbox_store *store) {
+  return (trilha_sqlite_outbox *)(void *)store;
+}
+
+/* `schema` NULL: no prefix. */
+void trilha_sqlite_outbox_prefix(const char *schema, char out[TRILHA_OUTBOX_PREFIX_SIZE]);
+/* A statement of sqlite_outbox_queries for one prefix; the caller finalizes it. */
+trilha_status trilha_sqlite_outbox_prepare(trilha_sqlite_connection *c, const char *prefix, const char *query,
+                                           sqlite3_stmt **ret_statement, trilha_error *err);
+static inline void trilha_sqlite_finalize(sqlite3_stmt **statement) {
+  sqlite3_finalize(*statement);
+}
+/* A column, borrowed until the next step; absent when NULL. */
+static inline trilha_text trilha_sqlite_borrow(sqlite3_stmt *row, int column) {
+  const char *text = (const char *)sqlite3_column_text(row, column);
+  return text == NULL ? (trilha_text){0} : (trilha_text){text, (size_t)sqlite3_column_bytes(row, column)};
+}
+#define TRILHA_SQLITE_SCOPED __attribute__((cleanup(trilha_sqlite_finalize))) sqlite3_stmt
+
+/* Runs to the end; *ret_changes (may be NULL): rows changed. */
+trilha_status trilha_sqlite_outbox_run(trilha_sqlite_connection *c, sqlite3_stmt *statement, int *ret_changes,
+                                       trilha_error *err);
+/* The number of a destination. NOT_FOUND (DESTINATION_UNKNOWN). */
+trilha_status trilha_sqlite_outbox_destination(trilha_sqlite_connection *c, const char *prefix, trilha_text name,
+                                               int64_t *ret_destination, trilha_error *err);
+/* A write transaction, ended by trilha_sqlite_outbox_end with the status so far. */
+trilha_status trilha_sqlite_outbox_begin(trilha_sqlite_outbox *o, trilha_sqlite_connection **ret, trilha_error *err);
+trilha_status trilha_sqlite_outbox_end(trilha_sqlite_outbox *o, trilha_status status, trilha_error *err);
+
+/* outbox_relay.c */
+trilha_status trilha_sqlite_outbox_claim(trilha_outbox_store *store, const trilha_claim *claim, trilha_arena *arena,
+                                         trilha_lane_lease *leases, size_t *ret_count, trilha_text *ret_after,
+                                         trilha_error *err);
+trilha_status trilha_sqlite_outbox_fetch(trilha_outbox_store *store, trilha_text destination,
+                                         const trilha_lane_lease *leases, size_t count, int64_t run, int64_t run_bytes,
+                                         trilha_outbox_row_visit visit, void *user, trilha_error *err);
+trilha_status trilha_sqlite_outbox_renew(trilha_outbox_store *store, trilha_text destination, trilha_lane_lease *lease,
+                                         int64_t lease_ms, trilha_error *err);
+trilha_status trilha_sqlite_outbox_settle(trilha_outbox_store *store, trilha_text destination,
+                                          trilha_lane_outcome *outcomes, size_t count, trilha_error *err);
+/* outbox_install.c */
+trilha_status trilha_sqlite_outbox_install(trilha_outbox_store *store, bool dry_run, trilha_migration_report report,
+                                           void *user, trilha_error *err);
+/* outbox_operator.c */
+trilha_status trilha_sqlite_outbox_routes(trilha_outbox_store *store, trilha_outbox_route_visit visit, void *user,
+                                          trilha_error *err);
+trilha_status trilha_sqlite_outbox_status(trilha_outbox_store *store, trilha_outbox_standing_visit visit, void *user,
+                                          trilha_error *err);
+trilha_status trilha_sqlite_outbox_lanes(trilha_outbox_store *store, const trilha_outbox_lanes_filter *filter,
+                                         trilha_outbox_lane_visit visit, void *user, trilha_error *err);
+trilha_status trilha_sqlite_outbox_message(trilha_outbox_store *store, const unsigned char message_id[16],
+                                           trilha_outbox_entry_visit visit, void *user, trilha_error *err);
+trilha_status trilha_sqlite_outbox_operate(trilha_outbox_store *store, const unsigned char message_id[16],
+                                           const trilha_outbox_operation *operation, bool discard, trilha_error *err);
+
+#endif
