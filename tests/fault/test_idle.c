@@ -27,7 +27,8 @@
 
 enum { EVENTS = 40, PAUSE_MS = 50, BOUND_MS = 2000, LOCK_MS = 1500, LIVENESS_MS = 60000, QUIET_MS = 1000 };
 
-/* --- somebody else's session ------------------------------------------------------------------------------------------- */
+/* --- somebody else's session
+ * ------------------------------------------------------------------------------------------- */
 
 typedef struct other {
   PGconn *pg;
@@ -62,7 +63,8 @@ static void leave(other *o) {
   *o = (other){0};
 }
 
-/* --- publishing and following -------------------------------------------------------------------------------------------- */
+/* --- publishing and following
+ * -------------------------------------------------------------------------------------------- */
 
 typedef struct follower {
   trilha_consumer *consumer;
@@ -189,8 +191,9 @@ static void one_that_holds_the_log_and_says_nothing_more_is_ended_by_the_databas
   trilha_fixture *f = *state;
   follower *w = begin(state);
   other holder = connect_to(f->url);
-  tell(&holder, "SET idle_in_transaction_session_timeout = '1s'; BEGIN; INSERT INTO core.event_log (event_id, tipo, origem, "
-                "payload) VALUES ('00000000-0000-4000-8000-000000000001', 'a', 'b', '{}')");
+  tell(&holder,
+       "SET idle_in_transaction_session_timeout = '1s'; BEGIN; INSERT INTO core.event_log (event_id, tipo, origem, "
+       "payload) VALUES ('00000000-0000-4000-8000-000000000001', 'a', 'b', '{}')");
   int64_t before = trilha_clock_monotonic_ns();
   wait_until_seen(w, publish_number(f->handle, "teste.a", 1));
   assert_in_range((trilha_clock_monotonic_ns() - before) / 1000000, 0, 10 * QUIET_MS);
@@ -200,12 +203,14 @@ static void one_that_holds_the_log_and_says_nothing_more_is_ended_by_the_databas
   free(w);
 }
 
-/* --- the control --------------------------------------------------------------------------------------------------------- */
+/* --- the control
+ * --------------------------------------------------------------------------------------------------------- */
 
 static void control_a_reader_that_waits_for_the_oldest_transaction_is_caught_standing_still(void **state) {
   trilha_fixture *f = *state;
-  static const char visible[] = "SELECT count(*) FROM {log} WHERE xmin::text::bigint < "
-                                "(pg_snapshot_xmin(pg_current_snapshot())::text::bigint & 4294967295)";
+  static const char visible[] =
+      "SELECT count(*) FROM {log} WHERE xmin::text::bigint < "
+      "(pg_snapshot_xmin(pg_current_snapshot())::text::bigint & 4294967295)";
   follower *w = begin(state);
   assert_int_equal(trilha_fixture_count(f, visible), 1);
   other elsewhere = connect_to(getenv("TRILHA_TEST_POSTGRES_URL"));
