@@ -1,5 +1,5 @@
-/* fault: the database server killed under load, the wire to it cut, its disk full (reliability 4 and 5; field report
- * B07).
+/* fault: the database server killed under load, and while an event is visible that is not on disk yet; the wire to it
+ * cut; its disk full (reliability 4 and 5; field report B07).
  *
  * On a server of its own with fsync on, whose processes all get SIGKILL and which recovers from its write-ahead log;
  * then behind a relay that cuts requests and answers at random. Publishers go on through all of it and note each
@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <libpq-fe.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -269,6 +270,160 @@ static void control_an_acknowledgement_before_the_flush_is_caught_losing(void **
   assert_true(lost > 0);
 }
 
+/* --- visible, and not on disk yet
+ * --------------------------------------------------------------------------------------- */
+
+typedef char young_id[40];
+
+static PGconn *session(const trilha_fixture *f) {
+  PGconn *sql = PQconnectdb(f->url);
+  if (PQstatus(sql) != CONNECTION_OK) fail_msg("%s", PQerrorMessage(sql));
+  return sql;
+}
+
+static void run_sql(PGconn *sql, const char *text) {
+  PGresult *result = PQexec(sql, text);
+  ExecStatusType status = PQresultStatus(result);
+  PQclear(result);
+  if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) fail_msg("%s: %s", text, PQerrorMessage(sql));
+}
+
+/* The server writes committed events to disk only when somebody waits for it: what lies in its buffers stays there. */
+static void slow_down_the_writer(const trilha_fixture *f) {
+  PGconn *sql = session(f);
+  run_sql(sql, "ALTER SYSTEM SET wal_writer_delay = '10s'");
+  run_sql(sql, "ALTER SYSTEM SET autovacuum = off");
+  run_sql(sql, "SELECT pg_reload_conf()");
+  PQfinish(sql);
+}
+
+/* An event as it stands between the two commits of an append: everybody sees it, a crash loses it. */
+static PGconn *leave_young_event(const trilha_fixture *f, unsigned number, young_id out) {
+  char insert[300];
+  PGconn *sql = session(f);
+  snprintf(out, sizeof(young_id), "%08u-0000-4000-8000-0000000000aa", number);
+  snprintf(insert, sizeof insert,
+           "INSERT INTO core.event_log (event_id, tipo, origem, payload) VALUES ('%s', 'teste.a', 'raw', '{\"n\":1}')",
+           out);
+  run_sql(sql, "SET synchronous_commit = off");
+  run_sql(sql, insert);
+  return sql;
+}
+
+static int64_t count_of(const trilha_fixture *f, const char *id) {
+  char count[120];
+  snprintf(count, sizeof count, "SELECT count(*) FROM {log} WHERE event_id = '%s'", id);
+  return trilha_fixture_count(f, count);
+}
+
+static void crash_and_resume_at_once(PGconn *young) {
+  expect_server("crash");
+  expect_server("resume");
+  PQfinish(young);
+}
+
+typedef struct search {
+  const char *id;
+  bool found;
+} search;
+
+static trilha_status look_at(void *user, const trilha_event *event, trilha_error *err) {
+  (void)err;
+  search *s = user;
+  s->found = s->found || strcmp(event->event_id, s->id) == 0;
+  return TRILHA_OK;
+}
+
+static bool shown_by_stream(trilha *handle, const char *id) {
+  search s = {id, false};
+  const trilha_stream_options options = {0};
+  return trilha_replay_stream(handle, &options, look_at, &s, NULL, NULL) == TRILHA_OK && s.found;
+}
+
+static bool shown_by_replay(trilha *handle, const char *id) {
+  search s = {id, false};
+  const trilha_text type = TRILHA_TEXT("teste.a");
+  trilha_replayed *replayed = NULL;
+  if (trilha_replay(handle, 0, &type, 1, &replayed, NULL) != TRILHA_OK) return false;
+  for (size_t i = 0; i < replayed->count; i++) (void)look_at(&s, &replayed->events[i], NULL);
+  trilha_replayed_free(replayed);
+  return s.found;
+}
+
+static bool shown_by_id(trilha *handle, const char *id) {
+  trilha_event *event = NULL;
+  bool found = trilha_event_get(handle, trilha_text_of(id), &event, NULL) == TRILHA_OK;
+  trilha_event_free(event);
+  return found;
+}
+
+/* A cursor on a sequence that the crash takes back would skip the event that gets it next. */
+static bool shown_as_the_last(trilha *handle, const char *id) {
+  char last[TRILHA_UUID_TEXT_SIZE];
+  return trilha_last_event_id(handle, last, NULL) == TRILHA_OK && strcmp(last, id) == 0;
+}
+
+static bool acknowledged_as_a_repeat(trilha *handle, const char *id) {
+  trilha_publication p = {.tipo = TRILHA_TEXT("teste.a"),
+                          .origem = TRILHA_TEXT("D-1a"),
+                          .payload = TRILHA_TEXT("{\"n\":1}"),
+                          .event_id = trilha_text_of(id)};
+  trilha_publish_result r;
+  bool repeated = trilha_publish(handle, &p, &r, NULL) == TRILHA_OK && r.duplicate;
+  trilha_publish_result_done(&r);
+  return repeated;
+}
+
+static void what_any_reader_was_shown_survives_a_kill_at_that_moment(void **state) {
+  static const struct {
+    const char *how;
+    bool (*shown)(trilha *handle, const char *id);
+  } ways[] = {{"a stream", shown_by_stream},
+              {"a replay of a type", shown_by_replay},
+              {"a look by id", shown_by_id},
+              {"the last of the log", shown_as_the_last},
+              {"a publish of the same id", acknowledged_as_a_repeat}};
+  trilha_fixture *f = *state;
+  slow_down_the_writer(f);
+  trilha_fixture_register(f->handle, "teste.a", "1.0.0", trilha_test_schema);
+  for (unsigned i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+    young_id id;
+    trilha *handle = trilha_fixture_open(f, f->keyring);
+    PGconn *young = leave_young_event(f, i, id);
+    if (!ways[i].shown(handle, id)) fail_msg("%s does not show it", ways[i].how);
+    crash_and_resume_at_once(young);
+    trilha_close(handle);
+    if (count_of(f, id) != 1) fail_msg("%s showed an event that the crash lost", ways[i].how);
+  }
+}
+
+static void an_event_acknowledged_a_moment_ago_survives_a_kill(void **state) {
+  trilha_fixture *f = *state;
+  slow_down_the_writer(f);
+  trilha_fixture_register(f->handle, "teste.a", "1.0.0", trilha_test_schema);
+  for (int64_t i = 1; i <= 3; i++) {
+    publish_number(f->handle, "teste.a", i);
+    expect_server("crash");
+    expect_server("resume");
+    assert_int_equal(trilha_fixture_count(f, "SELECT count(*) FROM {log}"), i);
+  }
+}
+
+static void control_a_reader_with_plain_sql_is_shown_an_event_that_a_kill_loses(void **state) {
+  enum { TRIES = 10 };
+  trilha_fixture *f = *state;
+  slow_down_the_writer(f);
+  bool lost = false;
+  for (unsigned i = 0; i < TRIES && !lost; i++) { /* the server may write for a reason of its own */
+    young_id id;
+    PGconn *young = leave_young_event(f, i, id);
+    assert_int_equal(count_of(f, id), 1);
+    crash_and_resume_at_once(young);
+    lost = count_of(f, id) == 0;
+  }
+  assert_true(lost);
+}
+
 /* --- the wire
  * --------------------------------------------------------------------------------------------------------------- */
 
@@ -410,6 +565,9 @@ static int run_all(void) {
   const struct CMUnitTest tests[] = {
       ON_A_FRESH_DATABASE(what_was_acknowledged_survives_a_server_killed_under_load),
       ON_A_FRESH_DATABASE(control_an_acknowledgement_before_the_flush_is_caught_losing),
+      ON_A_FRESH_DATABASE(what_any_reader_was_shown_survives_a_kill_at_that_moment),
+      ON_A_FRESH_DATABASE(an_event_acknowledged_a_moment_ago_survives_a_kill),
+      ON_A_FRESH_DATABASE(control_a_reader_with_plain_sql_is_shown_an_event_that_a_kill_loses),
       ON_A_FRESH_DATABASE(what_was_acknowledged_survives_a_wire_cut_before_and_after_the_commit),
       ON_A_FRESH_DATABASE(control_taking_an_unknown_outcome_for_a_success_is_caught_losing),
       ON_A_FRESH_DATABASE(a_full_disk_of_the_server_refuses_clearly_and_room_heals_it),

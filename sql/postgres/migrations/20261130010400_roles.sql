@@ -44,7 +44,8 @@ GRANT INSERT (event_id, tipo, versao_schema, timestamp, origem, correlacao_id, p
     ON core.event_log TO trilha_writer;
 GRANT USAGE ON SEQUENCE core.event_log_sequence_number_seq TO trilha_writer;
 GRANT UPDATE ON core.event_log_turn TO trilha_writer; -- lets it lock; there is nothing to update
-GRANT EXECUTE ON PROCEDURE core.event_append TO trilha_writer;
+GRANT EXECUTE ON PROCEDURE core.event_append, core.event_append_one TO trilha_writer;
+GRANT EXECUTE ON FUNCTION core.event_log_enter, core.event_log_flush TO trilha_writer;
 
 GRANT INSERT (tipo, versao, descricao, status, schema), UPDATE (descricao, status) ON core.event_type_version
     TO trilha_writer;

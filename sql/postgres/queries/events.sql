@@ -6,6 +6,21 @@ CALL core.event_append($1::uuid[], $2::text[], $3::text[], $4::timestamptz[], $5
     $8::text[], $9::text[], $10::text[], $11::text[], $12::int8[], $13::uuid[], $14::text[], $15::text[], $16::text[],
     $17::int8, $18::bool, NULL, NULL, NULL, NULL);
 
+-- name: event_append_one
+-- As event_append, for one event.
+CALL core.event_append_one($1::uuid, $2::text, $3::text, $4::timestamptz, $5::text, $6::uuid, $7::jsonb, $8::text, $9::text,
+    $10::text, $11::text, $12::int8, $13::uuid, $14::text, $15::text, $16::text, $17::int8, $18::bool, NULL, NULL, NULL);
+
+-- name: log_is_durable
+-- No locks. In a transaction, after its snapshot was used: whether all it can see is on disk. The commit of what is visible lies
+-- before the end of the WAL. What a standby shows, its primary had written to disk before sending it.
+SELECT CASE WHEN pg_catalog.pg_is_in_recovery() THEN true
+    ELSE pg_catalog.pg_current_wal_flush_lsn() >= pg_catalog.pg_current_wal_insert_lsn() END;
+
+-- name: log_make_durable
+-- No locks. The COMMIT after it returns once everything written before is on disk.
+SELECT pg_catalog.pg_logical_emit_message(true, 'trilha', '');
+
 -- name: events_by_ids
 -- No locks. Index: event_log_event_id_key, one descent per id. In no order.
 SELECT e.sequence_number, e.event_id, e.tipo, e.versao_schema, e.timestamp, e.origem, e.correlacao_id, e.payload,

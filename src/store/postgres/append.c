@@ -1,5 +1,5 @@
 /* store/postgres: appending to the log. The batch travels in one message and its whole transaction runs on the server's
- * side (core.event_append), so the log's turn never waits for a client. */
+ * side (core.event_append, for one row core.event_append_one), so the log's turn never waits for a client. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,6 +143,38 @@ static void add_batch(const batch *b, int64_t lock_timeout_ms, bool durable, tri
   trilha_pg_add_bool(p, durable);
 }
 
+static void add_optional_uuid(trilha_pg_parameters *p, bool has, const unsigned char id[16]) {
+  if (has)
+    trilha_pg_add_uuid(p, id);
+  else
+    trilha_pg_add_null(p, TRILHA_PG_UUID);
+}
+
+/* In the order of the query event_append_one. */
+static void add_one(const trilha_event_row *row, int64_t lock_timeout_ms, bool durable, trilha_pg_parameters *p) {
+  trilha_pg_add_uuid(p, row->event_id);
+  trilha_pg_add_text(p, row->tipo);
+  trilha_pg_add_text(p, row->versao_schema);
+  trilha_pg_add_time(p, row->timestamp_us);
+  trilha_pg_add_text(p, row->origem);
+  add_optional_uuid(p, row->has_correlacao_id, row->correlacao_id);
+  trilha_pg_add_jsonb(p, row->payload);
+  trilha_pg_add_text(p, row->tenant_id);
+  trilha_pg_add_text(p, row->company_id);
+  trilha_pg_add_text(p, row->aggregate_type);
+  trilha_pg_add_text(p, row->aggregate_key);
+  if (row->has_aggregate_sequence)
+    trilha_pg_add_i64(p, row->aggregate_sequence);
+  else
+    trilha_pg_add_null(p, TRILHA_PG_INT8);
+  add_optional_uuid(p, row->has_causation_id, row->causation_id);
+  trilha_pg_add_text(p, row->traceparent);
+  trilha_pg_add_text(p, row->tracestate);
+  trilha_pg_add_text(p, row->digest);
+  trilha_pg_add_i64(p, lock_timeout_ms);
+  trilha_pg_add_bool(p, durable);
+}
+
 /* --- results -------------------------------------------------------------------------------------------------- */
 
 static bool copy_text(trilha_arena *arena, trilha_text *text) {
@@ -160,8 +192,17 @@ static bool copy_texts(trilha_arena *arena, trilha_event_row *row) {
          copy_text(arena, &row->traceparent) && copy_text(arena, &row->tracestate) && copy_text(arena, &row->digest);
 }
 
-/* The rows stored are a part of the rows sent, in their order. A stored row is as it was given: the payload equals it
- * as a JSON value, the timestamp was rounded before. */
+/* A stored row is as it was given: the payload equals it as a JSON value, the timestamp was rounded before. */
+static trilha_status keep_stored(const batch *b, size_t at, int64_t sequence, int64_t criado_em_us, trilha_error *err) {
+  trilha_append_result *result = &b->results[at];
+  result->stored = true;
+  result->row = b->rows[at];
+  result->row.sequence_number = sequence;
+  result->row.criado_em_us = criado_em_us;
+  return copy_texts(b->arena, &result->row) ? TRILHA_OK : trilha_error_no_memory(err);
+}
+
+/* The rows stored are a part of the rows sent, in their order. */
 static trilha_status fill_stored(const batch *b, const PGresult *answer, size_t *ret_missing, trilha_error *err) {
   enum { ID_STEP = 20, SEQUENCE_STEP = 12, LENGTH_SIZE = 4 };
   size_t count = 0, sequences = 0, next = 0;
@@ -170,19 +211,24 @@ static trilha_status fill_stored(const batch *b, const PGresult *answer, size_t 
   TRILHA_ASSERT(count == sequences && count <= b->sent_count);
   for (size_t i = 0; i < b->sent_count; i++) {
     size_t at = b->sent[i];
-    trilha_append_result *result = &b->results[at];
-    *result = (trilha_append_result){0};
+    b->results[at] = (trilha_append_result){0};
     if (next == count || memcmp(ids + next * ID_STEP + LENGTH_SIZE, b->rows[at].event_id, 16) != 0) continue;
-    result->stored = true;
-    result->row = b->rows[at];
-    result->row.sequence_number = trilha_pg_read_i64(numbers + next * SEQUENCE_STEP + LENGTH_SIZE);
-    result->row.criado_em_us = trilha_pg_get_time(answer, 0, 2);
-    if (!copy_texts(b->arena, &result->row)) return trilha_error_no_memory(err);
+    int64_t sequence = trilha_pg_read_i64(numbers + next * SEQUENCE_STEP + LENGTH_SIZE);
+    trilha_status status = keep_stored(b, at, sequence, trilha_pg_get_time(answer, 0, 2), err);
+    if (status != TRILHA_OK) return status;
     next++;
   }
   TRILHA_ASSERT(next == count);
   *ret_missing = b->sent_count - count;
   return TRILHA_OK;
+}
+
+static trilha_status fill_one(const batch *b, const PGresult *answer, size_t *ret_missing, trilha_error *err) {
+  size_t at = b->sent[0];
+  b->results[at] = (trilha_append_result){0};
+  *ret_missing = PQgetisnull(answer, 0, 0) ? 1 : 0;
+  if (*ret_missing != 0) return TRILHA_OK;
+  return keep_stored(b, at, trilha_pg_get_i64(answer, 0, 0), trilha_pg_get_time(answer, 0, 1), err);
 }
 
 static void add_missing(const batch *b, size_t missing, trilha_pg_parameters *p) {
@@ -279,21 +325,26 @@ static trilha_status exchange_batch(trilha_pg_store *s, trilha_pg_connection *c,
   trilha_pg_parameters_init(&p);
   int64_t wait_ms = trilha_deadline_left_ms(deadline, s->lock_timeout_ms);
   if (wait_ms == 0) return trilha_error_set(err, TRILHA_TIMEOUT, "STORE_TIMEOUT", "no time was left to append");
-  add_batch(b, wait_ms, s->durable, &p);
+  const bool one = b->sent_count == 1;
+  if (one)
+    add_one(&b->rows[b->sent[0]], wait_ms, s->durable, &p);
+  else
+    add_batch(b, wait_ms, s->durable, &p);
   TRILHA_PG_RESULT_SCOPED *answer = NULL;
   trilha_pg_reach reach;
-  const trilha_pg_step step = {.sql = trilha_sql_postgres_event_append, .parameters = &p};
+  const trilha_pg_step step = {.sql = one ? trilha_sql_postgres_event_append_one : trilha_sql_postgres_event_append,
+                               .parameters = &p};
   trilha_status status = trilha_pg_run(c, &step, 1, deadline, &answer, &reach, err);
   if (status != TRILHA_OK) return judge_outcome(status, reach, err);
   size_t missing = 0;
-  status = fill_stored(b, answer, &missing, err);
+  status = one ? fill_one(b, answer, &missing, err) : fill_stored(b, answer, &missing, err);
   if (TRILHA_FAULT("postgres.append.after_answer")) status = trilha_error_set(err, TRILHA_IO, "FAULT", "fault point");
   if (status == TRILHA_OK && missing > 0) status = fill_present(c, b, missing, deadline, err);
   if (status != TRILHA_OK) { /* stored, but we cannot tell what: the same for the caller as not knowing */
     trilha_error_while(err, "reading back what was appended");
     return status == TRILHA_CORRUPT ? status : judge_outcome(status, TRILHA_PG_LOST, err);
   }
-  *ret_registry_revision = trilha_pg_get_i64(answer, 0, 3);
+  *ret_registry_revision = trilha_pg_get_i64(answer, 0, one ? 2 : 3);
   return TRILHA_OK;
 }
 
@@ -316,6 +367,8 @@ trilha_status trilha_pg_append(trilha_store *store, const trilha_event_row *rows
   trilha_pg_give_back(s, c);
   if (status != TRILHA_OK) return status;
   fill_repeats(&b);
-  trilha_pg_signals_stored(s->signals, largest_stored(&b));
+  int64_t largest = largest_stored(&b);
+  trilha_pg_learn_durable(s, largest);
+  trilha_pg_signals_stored(s->signals, largest);
   return TRILHA_OK;
 }

@@ -45,6 +45,8 @@ static Oid array_of(trilha_pg_type element) {
   return 0;
 }
 
+static const char jsonb_wire_version = 1; /* the first byte of a jsonb's binary form */
+
 static void begin(trilha_pg_parameters *p, Oid type) {
   TRILHA_ASSERT(p->count < TRILHA_PG_PARAMETERS_MAX);
   TRILHA_ASSERT(p->array_left == 0);
@@ -81,6 +83,17 @@ void trilha_pg_add_text(trilha_pg_parameters *p, trilha_text value) {
   }
   begin(p, TRILHA_PG_TEXT);
   trilha_buffer_add_text(&p->bytes, value);
+  end(p);
+}
+
+void trilha_pg_add_jsonb(trilha_pg_parameters *p, trilha_text json) {
+  if (json.data == NULL) {
+    trilha_pg_add_null(p, TRILHA_PG_JSONB);
+    return;
+  }
+  begin(p, TRILHA_PG_JSONB);
+  trilha_buffer_add_char(&p->bytes, jsonb_wire_version);
+  trilha_buffer_add_text(&p->bytes, json);
   end(p);
 }
 
@@ -144,7 +157,7 @@ void trilha_pg_element_jsonb(trilha_pg_parameters *p, trilha_text json) {
     return;
   }
   element(p, (uint32_t)json.size + 1);
-  trilha_buffer_add_char(&p->bytes, 1); /* the version of jsonb's wire format */
+  trilha_buffer_add_char(&p->bytes, jsonb_wire_version);
   trilha_buffer_add_text(&p->bytes, json);
 }
 

@@ -32,7 +32,9 @@ static trilha_status take(trilha_pg_store *s, trilha_pg_connection *connections,
   pthread_mutex_unlock(&s->lock);
   if (c == NULL)
     return trilha_error_set(err, TRILHA_TIMEOUT, "STORE_BUSY", "every connection to the store was in use for too long");
+  uint64_t before = c->generation;
   trilha_status status = trilha_pg_connect(&s->target, c, deadline, err);
+  if (c->generation != before) trilha_pg_forget_durable(s);
   if (status != TRILHA_OK) {
     trilha_pg_give_back(s, c);
     return status;

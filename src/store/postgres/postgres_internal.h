@@ -72,6 +72,7 @@ void trilha_pg_add_null(trilha_pg_parameters *p, trilha_pg_type type);
 void trilha_pg_add_bool(trilha_pg_parameters *p, bool value);
 void trilha_pg_add_i64(trilha_pg_parameters *p, int64_t value);
 void trilha_pg_add_text(trilha_pg_parameters *p, trilha_text value); /* absent: NULL */
+void trilha_pg_add_jsonb(trilha_pg_parameters *p, trilha_text json); /* absent: NULL */
 void trilha_pg_add_time(trilha_pg_parameters *p, int64_t unix_us);
 void trilha_pg_add_uuid(trilha_pg_parameters *p, const unsigned char id[16]);
 
@@ -171,12 +172,13 @@ typedef struct trilha_pg_store {
   bool durable;
   trilha_diagnostics diagnostics;
 
-  pthread_mutex_t lock; /* guards busy flags and page_rows; never held across I/O */
+  pthread_mutex_t lock; /* guards busy flags, page_rows and durable_to; never held across I/O */
   pthread_cond_t freed; /* a connection came back */
   trilha_pg_connection writer;
   trilha_pg_connection readers[TRILHA_PG_READERS_MAX];
   unsigned reader_count;
-  int64_t page_rows; /* what events_after asks for at once, learned from row sizes */
+  int64_t page_rows;  /* what events_after asks for at once, learned from row sizes */
+  int64_t durable_to; /* rows up to this sequence are known to be on disk; 0: none */
 
   trilha_pg_signals *signals; /* signals.c */
 } trilha_pg_store;
@@ -213,8 +215,17 @@ void trilha_pg_begin_writing(trilha_pg_store *s, trilha_deadline deadline, trilh
 void trilha_pg_write_transaction_done(trilha_pg_write_transaction *w);
 trilha_status trilha_pg_after_commit(trilha_status status, trilha_pg_reach reach, trilha_error *err);
 
-/* read.c. Runs queries in one REPEATABLE READ, READ ONLY transaction: one snapshot, one round trip. results[n] is query
- * n's. */
+/* durable.c. What is shown is on disk. show_durable() is called with every answer that came from the log, before
+ * anybody sees it: rows of results whose first column is sequence_number. `all_on_disk` is log_is_durable's answer from
+ * their transaction. learn: from an acknowledged append. forget: another server may answer from now on. */
+trilha_status trilha_pg_show_durable(trilha_pg_store *s, trilha_pg_connection *c, PGresult *const *results,
+                                     size_t count, bool all_on_disk, trilha_deadline deadline,
+                                     trilha_error *err) TRILHA_MUST_USE;
+void trilha_pg_learn_durable(trilha_pg_store *s, int64_t sequence);
+void trilha_pg_forget_durable(trilha_pg_store *s);
+
+/* read.c. Runs queries in one REPEATABLE READ, READ ONLY transaction: one snapshot, one round trip; a second one when
+ * rows of the log may not be on disk yet. results[n] is query n's. */
 trilha_status trilha_pg_read(trilha_pg_store *s, const trilha_pg_step *queries, size_t count, trilha_deadline deadline,
                              PGresult **ret_results, trilha_error *err) TRILHA_MUST_USE;
 

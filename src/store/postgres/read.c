@@ -22,8 +22,9 @@ static void add_settings(trilha_pg_parameters *p, trilha_deadline deadline, int6
 
 trilha_status trilha_pg_read(trilha_pg_store *s, const trilha_pg_step *queries, size_t count, trilha_deadline deadline,
                              PGresult **ret_results, trilha_error *err) {
-  enum { AROUND = 3 }; /* begin, settings, commit */
-  TRILHA_ASSERT(count + AROUND <= TRILHA_PG_STEPS_MAX);
+  enum { BEFORE = 2, AFTER = 2 }; /* begin, settings; whether all of it is on disk, commit */
+  const size_t all = BEFORE + count + AFTER;
+  TRILHA_ASSERT(all <= TRILHA_PG_STEPS_MAX);
   TRILHA_PG_PARAMETERS_SCOPED settings;
   trilha_pg_parameters_init(&settings);
   trilha_pg_connection *c = NULL;
@@ -33,20 +34,23 @@ trilha_status trilha_pg_read(trilha_pg_store *s, const trilha_pg_step *queries, 
   trilha_pg_step steps[TRILHA_PG_STEPS_MAX] = {
       {.sql = trilha_sql_postgres_transaction_begin_read},
       {.sql = trilha_sql_postgres_transaction_settings, .parameters = &settings}};
-  memcpy(steps + 2, queries, count * sizeof *queries);
-  steps[count + 2] = (trilha_pg_step){.sql = trilha_sql_postgres_transaction_commit};
-  PGresult *results[TRILHA_PG_STEPS_MAX];
+  memcpy(steps + BEFORE, queries, count * sizeof *queries);
+  steps[BEFORE + count] = (trilha_pg_step){.sql = trilha_sql_postgres_log_is_durable};
+  steps[BEFORE + count + 1] = (trilha_pg_step){.sql = trilha_sql_postgres_transaction_commit};
+  PGresult *results[TRILHA_PG_STEPS_MAX] = {NULL};
   trilha_pg_reach reach;
-  status = trilha_pg_run(c, steps, count + AROUND, deadline, results, &reach, err);
+  status = trilha_pg_run(c, steps, all, deadline, results, &reach, err);
+  if (status == TRILHA_OK)
+    status = trilha_pg_show_durable(s, c, results + BEFORE, count, trilha_pg_get_bool(results[BEFORE + count], 0, 0),
+                                    deadline, err);
   trilha_pg_give_back(s, c);
-  if (status != TRILHA_OK) return status;
-  for (size_t i = 0; i < count + AROUND; i++) {
-    if (i >= 2 && i < count + 2)
-      ret_results[i - 2] = results[i];
+  for (size_t i = 0; i < all; i++) {
+    if (status == TRILHA_OK && i >= BEFORE && i < BEFORE + count)
+      ret_results[i - BEFORE] = results[i];
     else
       trilha_pg_clear(&results[i]);
   }
-  return TRILHA_OK;
+  return status;
 }
 
 static trilha_status visit_rows(const PGresult *result, trilha_event_visit visit, void *user, trilha_error *err) {
