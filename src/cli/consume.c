@@ -49,7 +49,7 @@ static int run_consumer(trilha_cli *cli, trilha *handle, const trilha_consumer_o
   trilha_cli_stop stop = {.signals = -1, .wake = -1};
   trilha_error error = {0};
   trilha_status status = trilha_consumer_new(handle, options, &consumer, &error);
-  if (status == TRILHA_OK) status = trilha_cli_stop_watch(&stop, consumer, &error);
+  if (status == TRILHA_OK) status = trilha_cli_stop_watch(&stop, stop_consumer, consumer, &error);
   if (status == TRILHA_OK) {
     exec->give_up = stop_consumer;
     exec->give_up_user = consumer;

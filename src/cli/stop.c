@@ -1,4 +1,4 @@
-/* cli/stop: the thread that reads the signals of a consumer. */
+/* cli/stop: the thread that reads the signals of a consumer or a worker. */
 #include "cli/stop.h"
 
 #include <errno.h>
@@ -43,15 +43,15 @@ static void *watch(void *user) {
     if (fds[0].revents == 0 || read(stop->signals, &signal_info, sizeof signal_info) != sizeof signal_info) continue;
     if (asked) die_of((int)signal_info.ssi_signo);
     asked = true;
-    trilha_consumer_stop(stop->consumer);
+    stop->end(stop->user);
   }
 }
 
-trilha_status trilha_cli_stop_watch(trilha_cli_stop *stop, trilha_consumer *consumer, trilha_error *error) {
+trilha_status trilha_cli_stop_watch(trilha_cli_stop *stop, trilha_cli_stop_end end, void *user, trilha_error *error) {
   sigset_t set;
   stop_signals(&set);
   *stop = (trilha_cli_stop){
-      .signals = signalfd(-1, &set, SFD_CLOEXEC), .wake = eventfd(0, EFD_CLOEXEC), .consumer = consumer};
+      .signals = signalfd(-1, &set, SFD_CLOEXEC), .wake = eventfd(0, EFD_CLOEXEC), .end = end, .user = user};
   int failed = stop->signals < 0 || stop->wake < 0 ? errno : pthread_create(&stop->thread, NULL, watch, stop);
   stop->running = failed == 0;
   if (failed == 0) return TRILHA_OK;

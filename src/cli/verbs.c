@@ -1,5 +1,6 @@
 /* cli/verbs: the table of everything that the program can do. Parser, help, completion and manual follow it. */
 #include "cli/cli_internal.h"
+#include "cli/outbox_verbs.h"
 #include "cli/serve_verbs.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -675,6 +676,7 @@ const trilha_cli_verb trilha_cli_verbs[] = {
      .operands_max = 1,
      .shared = TRILHA_CLI_JSON,
      .run = trilha_cli_run_keyring_list},
+    TRILHA_CLI_OUTBOX_VERBS,
     TRILHA_CLI_SERVE_VERBS,
     {.name = "demo",
      .summary = {"the main job, shown step by step", "o trabalho principal, mostrado passo a passo"},

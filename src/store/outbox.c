@@ -14,7 +14,7 @@ trilha_status trilha_outbox_schema_check(const char *schema, trilha_error *err) 
        (trilha_colony_schema_name(trilha_text_of(schema), same, NULL) == TRILHA_OK && strcmp(schema, same) == 0)))
     return TRILHA_OK;
   return trilha_error_set(
-      err, TRILHA_USAGE, "SCHEMA_INVALID",
+      err, TRILHA_USAGE, "SCHEMA_INVALID_NAME",
       "the producer's schema must be lower-case letters, digits and underscores, at most %d, begin with a letter, "
       "and not be one of the database's or Trilha's own",
       TRILHA_OUTBOX_SCHEMA_BYTES_MAX);

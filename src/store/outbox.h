@@ -97,7 +97,7 @@ struct trilha_outbox_store { /* first member of an adapter's own struct */
   const trilha_outbox_operations *op;
 };
 
-/* USAGE (SCHEMA_INVALID) unless ^[a-z][a-z0-9_]*$ of at most TRILHA_OUTBOX_SCHEMA_BYTES_MAX bytes and not the
+/* USAGE (SCHEMA_INVALID_NAME) unless ^[a-z][a-z0-9_]*$ of at most TRILHA_OUTBOX_SCHEMA_BYTES_MAX bytes and not the
  * database's own. */
 trilha_status trilha_outbox_schema_check(const char *schema, trilha_error *err) TRILHA_MUST_USE;
 /* `sql` with each {{p}} replaced, appended to out. */

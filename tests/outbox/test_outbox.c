@@ -104,7 +104,7 @@ static void a_schema_that_is_no_plain_name_is_refused(void **state) {
     trilha_outbox *outbox = NULL;
     trilha_error err = {0};
     assert_int_equal(trilha_outbox_open(&options, &outbox, &err), TRILHA_USAGE);
-    assert_string_equal(err.code, "SCHEMA_INVALID");
+    assert_string_equal(err.code, "SCHEMA_INVALID_NAME");
   }
 }
 

@@ -36,14 +36,15 @@ typedef struct destination {
   pthread_mutex_t lock;
   seen items[SEEN_MAX];
   size_t count;
-  const char *fail_key; /* messages of this aggregate … */
+  const char *fail_key;  /* messages of this aggregate … */
   int64_t fail_sequence; /* … with this sequence (0: all) … */
-  int fail_times;       /* … fail so often … */
+  int fail_times;        /* … fail so often … */
   trilha_status fail_with;
   int64_t slow_ms; /* the first message takes so long */
 } destination;
 
-#define DESTINATION {.lock = PTHREAD_MUTEX_INITIALIZER}
+#define DESTINATION \
+  { .lock = PTHREAD_MUTEX_INITIALIZER }
 
 static void put(char *out, size_t size, trilha_text text) {
   snprintf(out, size, "%.*s", (int)text.size, text.data);
@@ -121,7 +122,8 @@ static trilha_relay_counts drain(const trilha_fixture *f, destination *d, int ro
 
 static void status_of(const trilha_producer *p, const char *key, int64_t sequence, char out[32]) {
   char sql[256];
-  snprintf(sql, sizeof sql, "SELECT status FROM {p}producer_outbox WHERE aggregate_key = '%s' AND aggregate_sequence = %lld", key,
+  snprintf(sql, sizeof sql,
+           "SELECT status FROM {p}producer_outbox WHERE aggregate_key = '%s' AND aggregate_sequence = %lld", key,
            (long long)sequence);
   trilha_producer_text(p, sql, out, 32);
 }
@@ -132,7 +134,8 @@ static void assert_status(const trilha_producer *p, const char *key, int64_t seq
   assert_string_equal(status, wanted);
 }
 
-/* --- the main job -------------------------------------------------------------------------------------------------------- */
+/* --- the main job
+ * -------------------------------------------------------------------------------------------------------- */
 
 static trilha_status look_closely(void *user, const trilha_envelope *e, trilha_error *error) {
   int *looked = user;
@@ -193,12 +196,14 @@ static void messages_of_an_aggregate_leave_in_the_order_of_their_commits(void **
   trilha_producer_close(&p);
 }
 
-/* --- what blocks ------------------------------------------------------------------------------------------------------------ */
+/* --- what blocks
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static void a_head_in_backoff_blocks_its_lane_and_no_other(void **state) {
   trilha_producer p = trilha_producer_open(*state, true);
   static destination d = DESTINATION;
-  d = (destination){.lock = PTHREAD_MUTEX_INITIALIZER, .fail_key = "1", .fail_times = 1, .fail_with = TRILHA_UNAVAILABLE};
+  d = (destination){
+      .lock = PTHREAD_MUTEX_INITIALIZER, .fail_key = "1", .fail_times = 1, .fail_with = TRILHA_UNAVAILABLE};
   for (int i = 0; i < 3; i++) {
     trilha_producer_say(&p, "acme", "1");
     trilha_producer_say(&p, "acme", "2");
@@ -214,7 +219,8 @@ static void a_head_in_backoff_blocks_its_lane_and_no_other(void **state) {
     assert_status(&p, "1", 2, "Pending");
     assert_status(&p, "2", 3, "Dispatched");
   }
-  trilha_producer_run(&p, p.pg != NULL ? "UPDATE {p}outbox_lane SET due_at = now()" : "UPDATE {p}outbox_lane SET due_us = 0");
+  trilha_producer_run(
+      &p, p.pg != NULL ? "UPDATE {p}outbox_lane SET due_at = now()" : "UPDATE {p}outbox_lane SET due_us = 0");
   drain(*state, &d, 1);
   assert_int_equal(times_seen(&d, "1", 0), 4);
   assert_int_equal(d.items[d.count - 3].attempt, 2); /* under the same identity, counted */
@@ -225,8 +231,11 @@ static void a_head_in_backoff_blocks_its_lane_and_no_other(void **state) {
 static void a_run_stops_at_its_first_failure_and_keeps_what_was_delivered(void **state) {
   trilha_producer p = trilha_producer_open(*state, true);
   static destination d = DESTINATION;
-  d = (destination){
-      .lock = PTHREAD_MUTEX_INITIALIZER, .fail_key = "1", .fail_sequence = 3, .fail_times = 1, .fail_with = TRILHA_TIMEOUT};
+  d = (destination){.lock = PTHREAD_MUTEX_INITIALIZER,
+                    .fail_key = "1",
+                    .fail_sequence = 3,
+                    .fail_times = 1,
+                    .fail_with = TRILHA_TIMEOUT};
   for (int i = 0; i < 5; i++) trilha_producer_say(&p, "acme", "1");
   drain(*state, &d, 4);
   const int64_t wanted[] = {1, 2, 3, 3, 4, 5};
@@ -238,7 +247,8 @@ static void a_run_stops_at_its_first_failure_and_keeps_what_was_delivered(void *
 static void a_message_that_fails_too_often_is_dead_and_blocks_until_an_operator_acts(void **state) {
   trilha_producer p = trilha_producer_open(*state, true);
   static destination d = DESTINATION;
-  d = (destination){.lock = PTHREAD_MUTEX_INITIALIZER, .fail_key = "1", .fail_times = 100, .fail_with = TRILHA_UNAVAILABLE};
+  d = (destination){
+      .lock = PTHREAD_MUTEX_INITIALIZER, .fail_key = "1", .fail_times = 100, .fail_with = TRILHA_UNAVAILABLE};
   for (int i = 0; i < 2; i++) trilha_producer_say(&p, "acme", "1");
   const trilha_transport transport = {TRILHA_TEXT("everything"), receive, &d};
   trilha_relay_options options = fast(*state, &transport, 1);
@@ -253,9 +263,10 @@ static void a_message_that_fails_too_often_is_dead_and_blocks_until_an_operator_
 
 static trilha_status note_lane(void *user, const trilha_outbox_lane *lane) {
   trilha_buffer *out = user;
-  trilha_buffer_add_format(out, "%.*s/%.*s/%.*s #%lld attempts %lld behind %lld %.*s;", (int)lane->destination.size, lane->destination.data,
-                           (int)lane->aggregate_key.size, lane->aggregate_key.data, (int)lane->status.size, lane->status.data,
-                           (long long)lane->head_sequence, (long long)lane->attempts, (long long)lane->behind, (int)lane->error_code.size,
+  trilha_buffer_add_format(out, "%.*s/%.*s/%.*s #%lld attempts %lld behind %lld %.*s;", (int)lane->destination.size,
+                           lane->destination.data, (int)lane->aggregate_key.size, lane->aggregate_key.data,
+                           (int)lane->status.size, lane->status.data, (long long)lane->head_sequence,
+                           (long long)lane->attempts, (long long)lane->behind, (int)lane->error_code.size,
                            lane->error_code.data == NULL ? "" : lane->error_code.data);
   return TRILHA_OK;
 }
@@ -283,9 +294,11 @@ static void a_refused_message_is_dead_at_once_and_a_retry_sends_it_under_the_sam
   assert_int_equal(drain(*state, &d, 1).sent, 2);
   assert_string_equal(d.items[0].id, d.items[1].id);
   assert_int_equal(d.items[1].attempt, 1);
-  assert_int_equal(trilha_producer_count(&p, "SELECT count(*) FROM {p}outbox_operation WHERE action = 'trilha.outbox-message.retried' "
-                                             "AND user_name = 'ana' AND reason = 'o destino voltou'"),
-                   1);
+  assert_int_equal(
+      trilha_producer_count(&p,
+                            "SELECT count(*) FROM {p}outbox_operation WHERE action = 'trilha.outbox-message.retried' "
+                            "AND user_name = 'ana' AND reason = 'o destino voltou'"),
+      1);
   trilha_outbox_close(outbox);
   trilha_producer_close(&p);
 }
@@ -294,13 +307,18 @@ static void a_discard_needs_reason_and_reconciliation_and_is_no_gap_to_an_ordere
   trilha_producer p = trilha_producer_open(*state, true);
   trilha_outbox *outbox = trilha_producer_outbox(*state);
   static destination d = DESTINATION;
-  d = (destination){.lock = PTHREAD_MUTEX_INITIALIZER, .fail_key = "1", .fail_sequence = 2, .fail_times = 1, .fail_with = TRILHA_INVALID};
+  d = (destination){.lock = PTHREAD_MUTEX_INITIALIZER,
+                    .fail_key = "1",
+                    .fail_sequence = 2,
+                    .fail_times = 1,
+                    .fail_with = TRILHA_INVALID};
   trilha_producer_say(&p, "acme", "1");
   trilha_enqueued said = trilha_producer_say(&p, "acme", "1");
   trilha_producer_say(&p, "acme", "1");
   drain(*state, &d, 1);
-  trilha_outbox_operation operation = {
-      .message_id = trilha_text_of(said.message_id), .destination = TRILHA_TEXT("everything"), .user = TRILHA_TEXT("ana")};
+  trilha_outbox_operation operation = {.message_id = trilha_text_of(said.message_id),
+                                       .destination = TRILHA_TEXT("everything"),
+                                       .user = TRILHA_TEXT("ana")};
   assert_int_equal(trilha_outbox_discard(outbox, &operation, NULL), TRILHA_USAGE);
   operation.reason = TRILHA_TEXT("nota cancelada");
   assert_int_equal(trilha_outbox_discard(outbox, &operation, NULL), TRILHA_USAGE);
@@ -318,14 +336,19 @@ static void a_discard_needs_reason_and_reconciliation_and_is_no_gap_to_an_ordere
   trilha_producer_close(&p);
 }
 
-/* --- destinations, leases, tenants ------------------------------------------------------------------------------------------ */
+/* --- destinations, leases, tenants
+ * ------------------------------------------------------------------------------------------ */
 
 static void each_destination_has_a_head_of_its_own_and_gets_its_types_only(void **state) {
   trilha_producer p = trilha_producer_open(*state, true);
   trilha_outbox *outbox = trilha_producer_outbox(*state);
   static destination all = DESTINATION, erp = DESTINATION;
   all.count = 0;
-  erp = (destination){.lock = PTHREAD_MUTEX_INITIALIZER, .fail_key = "1", .fail_sequence = 1, .fail_times = 1, .fail_with = TRILHA_INVALID};
+  erp = (destination){.lock = PTHREAD_MUTEX_INITIALIZER,
+                      .fail_key = "1",
+                      .fail_sequence = 1,
+                      .fail_times = 1,
+                      .fail_with = TRILHA_INVALID};
   CHECKED(trilha_outbox_route_add(outbox, TRILHA_TEXT("nota.*"), TRILHA_TEXT("erp"), error));
   trilha_message m = trilha_producer_message("acme", "1");
   trilha_enqueued said, first = {0};
@@ -336,7 +359,8 @@ static void each_destination_has_a_head_of_its_own_and_gets_its_types_only(void 
     if (i == 0) first = said;
   }
   trilha_producer_run(&p, "COMMIT");
-  const trilha_transport transports[] = {{TRILHA_TEXT("everything"), receive, &all}, {TRILHA_TEXT("erp"), receive, &erp}};
+  const trilha_transport transports[] = {{TRILHA_TEXT("everything"), receive, &all},
+                                         {TRILHA_TEXT("erp"), receive, &erp}};
   drain_with(fast(*state, transports, 2), 1);
   assert_int_equal(all.count, 4); /* the dead head of the other does not block it */
   assert_int_equal(erp.count, 1);
@@ -365,7 +389,8 @@ static void a_worker_that_outlived_its_lease_confirms_nothing(void **state) {
   slow = (destination){.lock = PTHREAD_MUTEX_INITIALIZER, .slow_ms = 2000};
   quick.count = 0;
   for (int i = 0; i < 3; i++) trilha_producer_say(&p, "acme", "1");
-  const trilha_transport to_slow = {TRILHA_TEXT("everything"), receive, &slow}, to_quick = {TRILHA_TEXT("everything"), receive, &quick};
+  const trilha_transport to_slow = {TRILHA_TEXT("everything"), receive, &slow},
+                         to_quick = {TRILHA_TEXT("everything"), receive, &quick};
   trilha_relay_options options = fast(*state, &to_slow, 1);
   options.lease_ms = 300; /* the transport breaks its promise of 100 ms */
   options.timeout_ms = options.margin_ms = 100;
@@ -436,7 +461,8 @@ static void every_tenant_gets_its_turn_where_there_are_more_than_a_claim_can_vis
   trilha_producer_close(&p);
 }
 
-/* --- running ----------------------------------------------------------------------------------------------------------------- */
+/* --- running
+ * ----------------------------------------------------------------------------------------------------------------- */
 
 static void windows_that_do_not_fit_are_refused_with_their_numbers(void **state) {
   const trilha_transport transport = {TRILHA_TEXT("everything"), receive, NULL};
@@ -538,10 +564,12 @@ static void a_wake_ends_the_sleep_long_before_the_scan(void **state) {
   trilha_producer_close(&p);
 }
 
-/* --- into the log -------------------------------------------------------------------------------------------------------------- */
+/* --- into the log
+ * -------------------------------------------------------------------------------------------------------------- */
 
 static const char type_schema[] =
-    "{\"type\":\"object\",\"properties\":{\"valor\":{\"type\":\"number\",\"x-redacao\":\"manter\"}},\"required\":[\"valor\"]}";
+    "{\"type\":\"object\",\"properties\":{\"valor\":{\"type\":\"number\",\"x-redacao\":\"manter\"}},\"required\":["
+    "\"valor\"]}";
 
 static void the_bus_transport_publishes_under_the_message_s_id_and_a_repeat_changes_nothing(void **state) {
   const trilha_fixture *f = *state;
@@ -551,7 +579,8 @@ static void the_bus_transport_publishes_under_the_message_s_id_and_a_repeat_chan
   trilha_enqueued said = trilha_producer_say(&p, "acme", "1");
   assert_int_equal(drain_with(fast(f, &transport, 1), 1).sent, 1);
   trilha_producer_say(&p, "acme", "1");
-  trilha_producer_run(&p, "UPDATE {p}outbox_lane SET head_sequence = 1"); /* as if the confirmation of the first had been lost */
+  trilha_producer_run(
+      &p, "UPDATE {p}outbox_lane SET head_sequence = 1"); /* as if the confirmation of the first had been lost */
   assert_int_equal(drain_with(fast(f, &transport, 1), 1).sent, 2);
   assert_int_equal(trilha_fixture_count(f, "SELECT count(*) FROM {log}"), 2);
   trilha_event *event = NULL;

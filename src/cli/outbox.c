@@ -1,0 +1,405 @@
+/* cli/outbox: a producer's outbox: installing, routes, and what operators see and do. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/messages.h"
+#include "cli/outbox_internal.h"
+#include "cli/outbox_messages.h"
+
+trilha_outbox_options trilha_cli_outbox_options(trilha_cli *cli, const trilha_cli_args *args) {
+  trilha_options shared = trilha_cli_options(cli);
+  return (trilha_outbox_options){.url = cli->store_url == NULL ? "sqlite:trilha.db" : cli->store_url,
+                                 .schema = trilha_cli_value(args, "schema"),
+                                 .diagnostics = shared.diagnostics};
+}
+
+/* Each verb's own work, on the open outbox. */
+typedef trilha_status (*outbox_work)(trilha_cli *cli, const trilha_cli_args *args, trilha_outbox *outbox,
+                                     trilha_error *error);
+
+static int with_outbox(trilha_cli *cli, const trilha_cli_args *args, outbox_work work) {
+  trilha_outbox_options options = trilha_cli_outbox_options(cli, args);
+  trilha_outbox *outbox = NULL;
+  trilha_error error = {0};
+  trilha_status status = trilha_outbox_open(&options, &outbox, &error);
+  if (status == TRILHA_OK) status = work(cli, args, outbox, &error);
+  trilha_outbox_close(outbox);
+  return status == TRILHA_OK ? TRILHA_EXIT_OK : trilha_cli_fail(cli, &error);
+}
+
+/* --- installing --------------------------------------------------------------------------------------------------- */
+
+static void on_migration(void *user, const char *name, const char *what) {
+  trilha_cli *cli = user;
+  if (!cli->json) {
+    trilha_cli_putf(&cli->out, "%s: %s\n", name, trilha_cli_choose(cli, trilha_cli_migration_words(what)));
+    return;
+  }
+  trilha_cli_puts(&cli->out, "{");
+  trilha_cli_put_json_member(&cli->out, true, "migration", trilha_text_of(name));
+  trilha_cli_put_json_member(&cli->out, false, "what", trilha_text_of(what));
+  trilha_cli_puts(&cli->out, "}\n");
+}
+
+static trilha_status install(trilha_cli *cli, const trilha_cli_args *args, trilha_outbox *outbox, trilha_error *error) {
+  return trilha_outbox_install(outbox, cli->dry_run, on_migration, cli, error);
+}
+
+static int print_sql(trilha_cli *cli, const trilha_cli_args *args) {
+  char *sql = NULL;
+  trilha_error error = {0};
+  bool postgres = cli->store_url != NULL && strncmp(cli->store_url, "postgres", 8) == 0;
+  if (trilha_outbox_install_sql(postgres ? "postgresql" : "sqlite", trilha_cli_value(args, "schema"), &sql, &error) !=
+      TRILHA_OK)
+    return trilha_cli_fail(cli, &error);
+  trilha_cli_puts(&cli->out, sql);
+  trilha_free(sql);
+  return TRILHA_EXIT_OK;
+}
+
+int trilha_cli_run_outbox_install(trilha_cli *cli, const trilha_cli_args *args) {
+  return trilha_cli_has(args, "print-sql") ? print_sql(cli, args) : with_outbox(cli, args, install);
+}
+
+static trilha_status grant(trilha_cli *cli, const trilha_cli_args *args, trilha_outbox *outbox, trilha_error *error) {
+  const char *role = args->operands[0], *duty = trilha_cli_value(args, "duty");
+  trilha_status status = trilha_outbox_grant(outbox, trilha_text_of(role), trilha_text_of(duty), error);
+  if (status != TRILHA_OK) return status;
+  trilha_cli_tell(cli, SAY_OUTBOX_GRANTED, role, duty);
+  trilha_cli_puts(&cli->out, "\n");
+  return TRILHA_OK;
+}
+
+int trilha_cli_run_outbox_grant(trilha_cli *cli, const trilha_cli_args *args) {
+  if (!trilha_cli_has(args, "duty")) return trilha_cli_usage(cli, SAY_OPTION_MISSING, "duty");
+  return with_outbox(cli, args, grant);
+}
+
+/* --- routes ----------------------------------------------------------------------------------------------------------
+ */
+
+static trilha_status route(trilha_cli *cli, const trilha_cli_args *args, trilha_outbox *outbox, trilha_error *error) {
+  const char *pattern = args->operands[0], *destination = args->operands[1];
+  bool remove = trilha_cli_has(args, "remove");
+  trilha_status status =
+      remove ? trilha_outbox_route_remove(outbox, trilha_text_of(pattern), trilha_text_of(destination), error)
+             : trilha_outbox_route_add(outbox, trilha_text_of(pattern), trilha_text_of(destination), error);
+  if (status != TRILHA_OK) return status;
+  if (remove)
+    trilha_cli_tell(cli, SAY_ROUTE_REMOVED, pattern, destination);
+  else
+    trilha_cli_tell(cli, SAY_ROUTE_ADDED, pattern, destination);
+  trilha_cli_puts(&cli->out, "\n");
+  return TRILHA_OK;
+}
+
+int trilha_cli_run_outbox_route(trilha_cli *cli, const trilha_cli_args *args) {
+  return with_outbox(cli, args, route);
+}
+
+/* Rows of a list: lines of JSON at once, or a table at the end. */
+typedef struct rows {
+  trilha_cli *cli;
+  trilha_cli_table table;
+  size_t count;
+} rows;
+
+static void rows_begin(rows *r, trilha_cli *cli, const char *const *headings, size_t columns) {
+  *r = (rows){.cli = cli};
+  trilha_cli_table_init(&r->table, columns);
+  for (size_t i = 0; i < columns; i++) trilha_cli_table_add(&r->table, trilha_text_of(headings[i]));
+}
+
+static void rows_end(rows *r, trilha_status status, trilha_cli_words none) {
+  if (status == TRILHA_OK && !r->cli->json && r->count > 0) trilha_cli_table_print(r->cli, &r->table);
+  if (status == TRILHA_OK && !r->cli->json && r->count == 0)
+    trilha_cli_putf(&r->cli->out, "%s\n", trilha_cli_choose(r->cli, none));
+  trilha_cli_table_done(&r->table);
+}
+
+static void add_number(trilha_cli_table *table, int64_t number) {
+  char text[24];
+  snprintf(text, sizeof text, "%lld", (long long)number);
+  trilha_cli_table_add(table, trilha_text_of(text));
+}
+
+static trilha_status put_route(void *user, trilha_text pattern, trilha_text destination) {
+  rows *r = user;
+  r->count++;
+  if (!r->cli->json) {
+    trilha_cli_table_add(&r->table, pattern);
+    trilha_cli_table_add(&r->table, destination);
+    return TRILHA_OK;
+  }
+  trilha_cli_puts(&r->cli->out, "{");
+  trilha_cli_put_json_member(&r->cli->out, true, "type_pattern", pattern);
+  trilha_cli_put_json_member(&r->cli->out, false, "destination", destination);
+  trilha_cli_puts(&r->cli->out, "}\n");
+  return TRILHA_OK;
+}
+
+static trilha_status routes(trilha_cli *cli, const trilha_cli_args *args, trilha_outbox *outbox, trilha_error *error) {
+  static const char *const headings[] = {"TYPE", "DESTINATION"};
+  rows r;
+  rows_begin(&r, cli, headings, 2);
+  trilha_status status = trilha_outbox_routes(outbox, put_route, &r, error);
+  rows_end(&r, status, (trilha_cli_words){SAY_NO_ROUTES});
+  return status;
+}
+
+int trilha_cli_run_outbox_routes(trilha_cli *cli, const trilha_cli_args *args) {
+  return with_outbox(cli, args, routes);
+}
+
+/* --- how it stands ---------------------------------------------------------------------------------------------------
+ */
+
+static trilha_status put_standing(void *user, const trilha_outbox_standing *s) {
+  rows *r = user;
+  const int64_t numbers[] = {s->ready, s->waiting, s->leased, s->dead};
+  r->count++;
+  if (!r->cli->json) {
+    trilha_cli_table_add(&r->table, s->destination);
+    for (size_t i = 0; i < 4; i++) add_number(&r->table, numbers[i]);
+    trilha_cli_table_add(&r->table, s->head_at);
+    return TRILHA_OK;
+  }
+  trilha_cli_puts(&r->cli->out, "{");
+  trilha_cli_put_json_member(&r->cli->out, true, "destination", s->destination);
+  trilha_cli_putf(&r->cli->out, ",\"ready\":%lld,\"waiting\":%lld,\"leased\":%lld,\"dead\":%lld", (long long)s->ready,
+                  (long long)s->waiting, (long long)s->leased, (long long)s->dead);
+  trilha_cli_put_json_member(&r->cli->out, false, "head_at", s->head_at);
+  trilha_cli_puts(&r->cli->out, "}\n");
+  return TRILHA_OK;
+}
+
+static trilha_status standing(trilha_cli *cli, const trilha_cli_args *args, trilha_outbox *outbox,
+                              trilha_error *error) {
+  static const char *const headings[] = {"DESTINATION", "READY", "WAITING", "LEASED", "DEAD", "OLDEST_HEAD"};
+  rows r;
+  rows_begin(&r, cli, headings, 6);
+  for (size_t i = 1; i <= 4; i++) r.table.right[i] = true;
+  trilha_status status = trilha_outbox_status(outbox, put_standing, &r, error);
+  rows_end(&r, status, (trilha_cli_words){SAY_NO_DESTINATIONS});
+  return status;
+}
+
+int trilha_cli_run_outbox_status(trilha_cli *cli, const trilha_cli_args *args) {
+  return with_outbox(cli, args, standing);
+}
+
+static void put_lane_json(trilha_cli *cli, const trilha_outbox_lane *lane) {
+  trilha_cli_output *out = &cli->out;
+  trilha_cli_puts(out, "{");
+  trilha_cli_put_json_member(out, true, "destination", lane->destination);
+  trilha_cli_put_json_member(out, false, "tenant_id", lane->tenant_id);
+  trilha_cli_put_json_member(out, false, "aggregate_type", lane->aggregate_type);
+  trilha_cli_put_json_member(out, false, "aggregate_key", lane->aggregate_key);
+  trilha_cli_put_json_member(out, false, "status", lane->status);
+  trilha_cli_putf(out, ",\"head_sequence\":\"%lld\"", (long long)lane->head_sequence);
+  trilha_cli_put_json_member(out, false, "message_id", lane->message_id);
+  trilha_cli_put_json_member(out, false, "message_type", lane->message_type);
+  trilha_cli_putf(out, ",\"attempts\":%lld", (long long)lane->attempts);
+  trilha_cli_put_json_member(out, false, "due_at", lane->due_at);
+  trilha_cli_put_json_member(out, false, "owner", lane->owner);
+  trilha_cli_put_json_member(out, false, "error_code", lane->error_code);
+  trilha_cli_put_json_member(out, false, "error_text", lane->error_text);
+  trilha_cli_putf(out, ",\"behind\":%lld", (long long)lane->behind);
+  trilha_cli_put_json_member(out, false, "head_at", lane->head_at);
+  trilha_cli_puts(out, "}\n");
+}
+
+static trilha_status put_lane(void *user, const trilha_outbox_lane *lane) {
+  rows *r = user;
+  r->count++;
+  if (r->cli->json) {
+    put_lane_json(r->cli, lane);
+    return TRILHA_OK;
+  }
+  trilha_cli_table_add(&r->table, lane->status);
+  trilha_cli_table_add(&r->table, lane->destination);
+  trilha_cli_table_add(&r->table, lane->tenant_id);
+  trilha_cli_table_add(&r->table, lane->aggregate_type);
+  trilha_cli_table_add(&r->table, lane->aggregate_key);
+  add_number(&r->table, lane->head_sequence);
+  add_number(&r->table, lane->behind);
+  add_number(&r->table, lane->attempts);
+  trilha_cli_table_add(&r->table, lane->message_id);
+  trilha_cli_table_add(&r->table, lane->error_code);
+  trilha_cli_table_add(&r->table, lane->error_text);
+  return TRILHA_OK;
+}
+
+static trilha_status lanes(trilha_cli *cli, const trilha_cli_args *args, trilha_outbox *outbox, trilha_error *error) {
+  static const char *const headings[] = {"STATUS", "DESTINATION", "TENANT",     "AGGREGATE", "KEY",  "HEAD",
+                                         "BEHIND", "ATTEMPTS",    "MESSAGE_ID", "CODE",      "ERROR"};
+  const trilha_outbox_lanes_filter filter = {.tenant_id = trilha_cli_text(args, "tenant"),
+                                             .destination = trilha_cli_text(args, "destination"),
+                                             .status = trilha_cli_text(args, "status"),
+                                             .limit = trilha_cli_number(args, "limit", 0)};
+  rows r;
+  rows_begin(&r, cli, headings, sizeof headings / sizeof headings[0]);
+  r.table.right[5] = r.table.right[6] = r.table.right[7] = r.table.firm[8] = true;
+  trilha_status status = trilha_outbox_lanes(outbox, &filter, put_lane, &r, error);
+  rows_end(&r, status, (trilha_cli_words){SAY_NO_LANES});
+  return status;
+}
+
+int trilha_cli_run_outbox_lanes(trilha_cli *cli, const trilha_cli_args *args) {
+  return with_outbox(cli, args, lanes);
+}
+
+/* --- one message
+ * ------------------------------------------------------------------------------------------------------ */
+
+typedef struct shown {
+  trilha_cli *cli;
+  bool any;
+} shown;
+
+static void put_field(trilha_cli *cli, const char *name, trilha_text value) {
+  if (value.data == NULL) return;
+  trilha_cli_style_set(&cli->out, TRILHA_STYLE_DIM);
+  trilha_cli_putf(&cli->out, "%-20s", name);
+  trilha_cli_style_set(&cli->out, TRILHA_STYLE_PLAIN);
+  trilha_cli_put_safe(&cli->out, value);
+  trilha_cli_puts(&cli->out, "\n");
+}
+
+static void put_number_field(trilha_cli *cli, const char *name, int64_t number) {
+  char text[24];
+  snprintf(text, sizeof text, "%lld", (long long)number);
+  put_field(cli, name, trilha_text_of(text));
+}
+
+typedef struct named_text {
+  const char *name;
+  trilha_text value;
+} named_text;
+
+static trilha_status put_entry(void *user, const trilha_outbox_entry *e) {
+  shown *s = user;
+  trilha_cli *cli = s->cli;
+  const named_text message[] = {{"tenant_id", e->tenant_id},
+                                {"company_id", e->company_id},
+                                {"aggregate_type", e->aggregate_type},
+                                {"aggregate_key", e->aggregate_key},
+                                {"message_type", e->message_type},
+                                {"version", e->version},
+                                {"origin", e->origin},
+                                {"correlation_id", e->correlation_id},
+                                {"causation_id", e->causation_id},
+                                {"traceparent", e->traceparent},
+                                {"occurred_at", e->occurred_at},
+                                {"created_at", e->created_at},
+                                {"payload_sha256", e->payload_sha256}};
+  const named_text delivery[] = {{"destination", e->destination},
+                                 {"status", e->status},
+                                 {"next_attempt_at", e->next_attempt_at},
+                                 {"lease_until", e->lease_until}};
+  enum { MESSAGE = sizeof message / sizeof message[0], DELIVERY = sizeof delivery / sizeof delivery[0] };
+  if (cli->json) {
+    trilha_cli_putf(&cli->out, "{\"aggregate_sequence\":\"%lld\",\"payload_bytes\":%lld,\"attempts\":%lld",
+                    (long long)e->aggregate_sequence, (long long)e->payload_bytes, (long long)e->attempts);
+    for (size_t i = 0; i < MESSAGE; i++)
+      trilha_cli_put_json_member(&cli->out, false, message[i].name, message[i].value);
+    for (size_t i = 0; i < DELIVERY; i++)
+      trilha_cli_put_json_member(&cli->out, false, delivery[i].name, delivery[i].value);
+    trilha_cli_puts(&cli->out, "}\n");
+    return TRILHA_OK;
+  }
+  for (size_t i = 0; !s->any && i < MESSAGE; i++) put_field(cli, message[i].name, message[i].value);
+  if (!s->any) put_number_field(cli, "aggregate_sequence", e->aggregate_sequence);
+  if (!s->any) put_number_field(cli, "payload_bytes", e->payload_bytes);
+  s->any = true;
+  trilha_cli_puts(&cli->out, "\n");
+  for (size_t i = 0; i < DELIVERY; i++) put_field(cli, delivery[i].name, delivery[i].value);
+  put_number_field(cli, "attempts", e->attempts);
+  return TRILHA_OK;
+}
+
+static trilha_status show(trilha_cli *cli, const trilha_cli_args *args, trilha_outbox *outbox, trilha_error *error) {
+  shown s = {.cli = cli};
+  return trilha_outbox_message(outbox, trilha_text_of(args->operands[0]), put_entry, &s, error);
+}
+
+int trilha_cli_run_outbox_show(trilha_cli *cli, const trilha_cli_args *args) {
+  return with_outbox(cli, args, show);
+}
+
+/* --- retry and discard
+ * --------------------------------------------------------------------------------------------------- */
+
+typedef struct sought {
+  trilha_text destination;
+  char status[24];
+} sought;
+
+static trilha_status find_status(void *user, const trilha_outbox_entry *e) {
+  sought *s = user;
+  if (trilha_text_equal(e->destination, s->destination))
+    snprintf(s->status, sizeof s->status, "%.*s", (int)e->status.size, e->status.data);
+  return TRILHA_OK;
+}
+
+static trilha_status foretell(trilha_cli *cli, trilha_outbox *outbox, const trilha_outbox_operation *o,
+                              trilha_error *error) {
+  sought s = {.destination = o->destination};
+  trilha_status status = trilha_outbox_message(outbox, o->message_id, find_status, &s, error);
+  if (status != TRILHA_OK) return status;
+  const char *id = o->message_id.data, *destination = o->destination.data;
+  if (s.status[0] == '\0')
+    trilha_cli_tell(cli, SAY_NOT_FOR_DESTINATION, id, destination);
+  else if (strcmp(s.status, "DeadLettered") == 0)
+    trilha_cli_tell(cli, SAY_LANE_WOULD, id, destination, s.status);
+  else
+    trilha_cli_tell(cli, SAY_LANE_WOULD_NOT, id, destination, s.status);
+  trilha_cli_puts(&cli->out, "\n");
+  return TRILHA_OK;
+}
+
+static trilha_status operate(trilha_cli *cli, const trilha_cli_args *args, trilha_outbox *outbox, bool discard,
+                             trilha_error *error) {
+  char user[256];
+  const trilha_outbox_operation o = {
+      .message_id = trilha_text_of(args->operands[0]),
+      .destination = trilha_cli_text(args, "destination"),
+      .user = trilha_cli_user(user, sizeof user),
+      .reason = trilha_cli_text(args, "reason"),
+      .reconciliation = discard ? trilha_cli_text(args, "reconciliation") : (trilha_text){0}};
+  if (cli->dry_run) return foretell(cli, outbox, &o, error);
+  trilha_status status = discard ? trilha_outbox_discard(outbox, &o, error) : trilha_outbox_retry(outbox, &o, error);
+  if (status != TRILHA_OK) return status;
+  if (discard)
+    trilha_cli_tell(cli, SAY_LANE_DISCARDED, args->operands[0], o.destination.data);
+  else
+    trilha_cli_tell(cli, SAY_LANE_RETRIED, args->operands[0], o.destination.data);
+  trilha_cli_puts(&cli->out, "\n");
+  return TRILHA_OK;
+}
+
+static trilha_status retry(trilha_cli *cli, const trilha_cli_args *args, trilha_outbox *outbox, trilha_error *error) {
+  return operate(cli, args, outbox, false, error);
+}
+
+static trilha_status discard(trilha_cli *cli, const trilha_cli_args *args, trilha_outbox *outbox, trilha_error *error) {
+  return operate(cli, args, outbox, true, error);
+}
+
+static int check_needed(trilha_cli *cli, const trilha_cli_args *args, const char *const *names, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (trilha_cli_text(args, names[i]).size == 0) return trilha_cli_usage(cli, SAY_OPTION_MISSING, names[i]);
+  return TRILHA_EXIT_OK;
+}
+
+int trilha_cli_run_outbox_retry(trilha_cli *cli, const trilha_cli_args *args) {
+  static const char *const needed[] = {"destination", "reason"};
+  int status = check_needed(cli, args, needed, 2);
+  return status == TRILHA_EXIT_OK ? with_outbox(cli, args, retry) : status;
+}
+
+int trilha_cli_run_outbox_discard(trilha_cli *cli, const trilha_cli_args *args) {
+  static const char *const needed[] = {"destination", "reason", "reconciliation"};
+  int status = check_needed(cli, args, needed, 3);
+  return status == TRILHA_EXIT_OK ? with_outbox(cli, args, discard) : status;
+}

@@ -1,0 +1,31 @@
+/* cli/outbox_internal: the verbs of outbox and worker. Room: cli. */
+#ifndef TRILHA_CLI_OUTBOX_INTERNAL_H
+#define TRILHA_CLI_OUTBOX_INTERNAL_H
+
+#include "cli/cli_internal.h"
+#include "trilha/outbox.h"
+
+/* What --store and --schema name; the default store is not a producer's, so a missing --store is its default all the
+ * same. */
+trilha_outbox_options trilha_cli_outbox_options(trilha_cli *cli, const trilha_cli_args *args);
+
+extern const trilha_cli_option trilha_cli_outbox_install_options[];
+extern const trilha_cli_option trilha_cli_outbox_grant_options[];
+extern const trilha_cli_option trilha_cli_outbox_route_options[];
+extern const trilha_cli_option trilha_cli_outbox_schema_options[];
+extern const trilha_cli_option trilha_cli_outbox_lanes_options[];
+extern const trilha_cli_option trilha_cli_outbox_retry_options[];
+extern const trilha_cli_option trilha_cli_outbox_discard_options[];
+extern const trilha_cli_option trilha_cli_worker_options[];
+int trilha_cli_run_outbox_install(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_outbox_grant(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_outbox_route(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_outbox_routes(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_outbox_status(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_outbox_lanes(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_outbox_show(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_outbox_retry(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_outbox_discard(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_worker(trilha_cli *cli, const trilha_cli_args *args);
+
+#endif

@@ -1,0 +1,61 @@
+/* cli/outbox_options: the options of outbox and worker (their verbs: outbox_verbs.h). */
+#include "cli/outbox_internal.h"
+
+/* clang-format off */
+#define END {NULL, 0, TRILHA_CLI_FLAG, false, 0, NULL, {NULL, NULL}}
+#define SCHEMA                                                                                                     \
+  {"schema", 'S', TRILHA_CLI_TEXT, false, 0, "NAME",                                                               \
+   {"the producer's schema; on SQLite a prefix of its tables, and may be left out",                                \
+    "o schema do produtor; no SQLite um prefixo das suas tabelas, e pode ser omitido"}}
+#define DESTINATION(en, pt) {"destination", 'd', TRILHA_CLI_TEXT, false, 0, "NAME", {en, pt}}
+#define REASON {"reason", 'r', TRILHA_CLI_TEXT, false, 0, "TEXT", {"why, for the trail (needed)", "por quê, para a trilha (obrigatória)"}}
+
+const trilha_cli_option trilha_cli_outbox_schema_options[] = {SCHEMA, END};
+const trilha_cli_option trilha_cli_outbox_install_options[] = {
+    SCHEMA,
+    {"print-sql", 0, TRILHA_CLI_FLAG, false, 0, NULL,
+     {"print the SQL instead, for the producer's own migrations", "mostrar o SQL em vez disso, para as migrações do próprio produtor"}},
+    END};
+const trilha_cli_option trilha_cli_outbox_grant_options[] = {
+    SCHEMA,
+    {"duty", 0, TRILHA_CLI_TEXT, false, 0, "DUTY",
+     {"producer, relay, consumer or operator (needed)", "producer, relay, consumer ou operator (obrigatória)"}},
+    END};
+const trilha_cli_option trilha_cli_outbox_route_options[] = {
+    SCHEMA, {"remove", 0, TRILHA_CLI_FLAG, false, 0, NULL, {"take the route away", "remover a rota"}}, END};
+const trilha_cli_option trilha_cli_outbox_lanes_options[] = {
+    SCHEMA,
+    {"tenant", 't', TRILHA_CLI_TEXT, false, 0, "TENANT", {"only of this tenant", "só deste inquilino"}},
+    DESTINATION("only to this destination", "só para este destino"),
+    {"status", 0, TRILHA_CLI_TEXT, false, 0, "STATUS",
+     {"only with a head that is Pending, Dispatching, Failed or DeadLettered", "só com a cabeça Pending, Dispatching, Failed ou DeadLettered"}},
+    {"limit", 'l', TRILHA_CLI_NUMBER, false, 1, "N", {"most rows; default 100, at most 1000", "máximo de linhas; padrão 100, no máximo 1000"}},
+    END};
+const trilha_cli_option trilha_cli_outbox_retry_options[] = {
+    SCHEMA, DESTINATION("where it goes (needed)", "para onde vai (obrigatória)"), REASON, END};
+const trilha_cli_option trilha_cli_outbox_discard_options[] = {
+    SCHEMA, DESTINATION("for which destination (needed)", "para qual destino (obrigatória)"), REASON,
+    {"reconciliation", 0, TRILHA_CLI_TEXT, false, 0, "TEXT",
+     {"what the destination says about this message (needed)", "o que o destino diz sobre esta mensagem (obrigatória)"}},
+    END};
+const trilha_cli_option trilha_cli_worker_options[] = {
+    SCHEMA,
+    DESTINATION("whose messages are sent (needed)", "de quem são as mensagens enviadas (obrigatória)"),
+    {"bus", 0, TRILHA_CLI_FLAG, false, 0, NULL, {"publish them into the event log", "publicá-las no registro de eventos"}},
+    {"log", 0, TRILHA_CLI_TEXT, false, 0, "URL",
+     {"with --bus: the store of that log; default: the same as --store", "com --bus: o armazenamento desse registro; padrão: o mesmo de --store"}},
+    {"stdout", 0, TRILHA_CLI_FLAG, false, 0, NULL, {"write each as a JSON line", "escrever cada uma como uma linha JSON"}},
+    {"exec", 'x', TRILHA_CLI_COMMAND, false, 0, "CMD ARG…",
+     {"run a program for each, with the message as a JSON line on its input: everything up to the end or to --",
+      "executar um programa para cada uma, com a mensagem como linha JSON na sua entrada: tudo até o fim ou até --"}},
+    {"timeout", 0, TRILHA_CLI_NUMBER, false, 1, "SECONDS", {"of one send; default 10", "de um envio; padrão 10"}},
+    {"lease", 0, TRILHA_CLI_NUMBER, false, 1, "SECONDS",
+     {"default 30; must exceed --timeout by more than 5", "padrão 30; deve passar de --timeout em mais de 5"}},
+    {"attempts", 0, TRILHA_CLI_NUMBER, false, 1, "N", {"then a message is dead-lettered; default 10", "depois a mensagem é morta; padrão 10"}},
+    {"backoff", 0, TRILHA_CLI_NUMBER, false, 1, "SECONDS",
+     {"longest pause between attempts; default 300", "maior pausa entre tentativas; padrão 300"}},
+    {"quota", 0, TRILHA_CLI_NUMBER, false, 1, "N",
+     {"most lanes of one tenant in flight; default 8", "máximo de faixas de um inquilino em voo; padrão 8"}},
+    {"once", 0, TRILHA_CLI_FLAG, false, 0, NULL, {"end when nothing is due", "terminar quando nada estiver vencido"}},
+    END};
+/* clang-format on */

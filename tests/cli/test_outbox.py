@@ -1,0 +1,156 @@
+# cli: outbox and worker: a producer that speaks plain SQL, destinations that break and are repaired (specification 001, rules 3 to 7).
+import json
+import os
+import re
+import signal
+import sqlite3
+
+import program
+from program import ROOT, Folder, tap
+from stores import Store, parsed
+
+STORE = ("--store", "sqlite:app.db", "--schema", "billing")
+CORRELATION = "a8767a61-82e6-4978-b826-563ee88b6727"
+
+
+class Producer(Folder):
+    """An outbox `billing` with the routes invoice.* to erp and * to log."""
+
+    def __enter__(self):
+        super().__enter__()
+        for words in (("install",), ("route", "invoice.*", "erp"), ("route", "*", "log")):
+            outcome = self.outbox(*words)
+            assert outcome.status == 0, outcome
+        return self
+
+    def outbox(self, verb, *words, **env):
+        return self.run("outbox", verb, *words, *STORE, **env)
+
+    def say(self, key="42", kind="invoice.issued", payload=None):
+        """One message in a transaction of the business program's own."""
+        with sqlite3.connect(self.path / "app.db", isolation_level="IMMEDIATE") as db:
+            db.execute("INSERT INTO billing_outbox_enqueue (tenant_id, aggregate_type, aggregate_key, message_type, version, payload, origin, "
+                       "correlation_id) VALUES ('acme', 'invoice', ?, ?, '1.0.0', ?, 'billing', ?)",
+                       (key, kind, json.dumps(payload or {"total": 1}), CORRELATION))
+        db.close()
+
+    def work(self, destination, *how):
+        outcome = self.run("worker", "run", *STORE, "--destination", destination, "--once", *how)
+        assert outcome.status == 0, outcome
+        return outcome
+
+    def lanes(self, *words):
+        return parsed(self.outbox("lanes", "--json", *words).out)
+
+
+def test_messages_reach_standard_output_as_lines_in_order():
+    with Producer() as producer:
+        for n in range(3):
+            producer.say(payload={"n": n, "text": "duas\nlinhas"})
+        lines = parsed(producer.work("log", "--stdout").out)
+        assert [line["payload"]["n"] for line in lines] == [0, 1, 2]
+        assert [(line["aggregate_sequence"], line["previous_sequence"]) for line in lines] == [("1", "0"), ("2", "1"), ("3", "2")]
+        assert lines[0]["tenant_id"] == "acme" and lines[0]["correlation_id"] == CORRELATION and lines[0]["attempt"] == 1
+        assert producer.work("log", "--stdout").out == ""
+
+
+def test_a_program_that_refuses_blocks_the_lane_until_an_operator_retries():
+    with Producer() as producer:
+        producer.say()
+        producer.say()
+        producer.say(key="43")
+        refused = producer.work("erp", "--exec", "sh", "-c", 'grep -q "\\"42\\"" && echo "no such customer" >&2 && exit 65; exit 0')
+        assert "dead letters 1" in refused.err
+        lane, = producer.lanes("--destination", "erp")
+        assert lane["status"] == "DeadLettered" and lane["error_code"] == "COMMAND_REFUSED" and lane["error_text"] == "no such customer"
+        assert lane["aggregate_key"] == "42" and lane["behind"] == 1 and lane["head_sequence"] == "1"
+        table = producer.outbox("lanes").out
+        assert "DeadLettered" in table and "no such customer" in table
+        message = lane["message_id"]
+        assert producer.outbox("retry", message, "--destination", "erp").status == 2  # a reason is needed
+        told = producer.outbox("retry", message, "--destination", "erp", "--reason", "customer made", "--dry-run")
+        assert told.status == 0 and "would be changed" in told.out and producer.lanes("--status", "DeadLettered") == [lane]
+        assert producer.outbox("retry", message, "--destination", "erp", "--reason", "customer made").status == 0
+        assert producer.outbox("retry", message, "--destination", "erp", "--reason", "twice").status == 1
+        sent = parsed(producer.work("erp", "--exec", "cat").out)
+        assert [line["aggregate_sequence"] for line in sent] == ["1", "2"] and sent[0]["message_id"] == message
+        assert producer.lanes("--destination", "erp") == []
+
+
+def test_a_discard_names_reason_and_reconciliation_and_shows_as_discarded():
+    with Producer() as producer:
+        producer.say()
+        producer.say()
+        producer.work("erp", "--exec", "sh", "-c", 'grep -q "\\"aggregate_sequence\\":\\"1\\"" && exit 65; exit 0')
+        message = producer.lanes("--destination", "erp")[0]["message_id"]
+        words = ("discard", message, "--destination", "erp", "--reason", "cancelled")
+        assert producer.outbox(*words).status == 2
+        assert producer.outbox(*words, "--reconciliation", "erp does not know it").status == 0
+        shown = {row["destination"]: row for row in parsed(producer.outbox("show", message, "--json").out)}
+        assert shown["erp"]["status"] == "Discarded" and shown["log"]["status"] == "Pending"
+        assert shown["erp"]["payload_bytes"] == len('{"total": 1}') and "payload" not in shown["erp"]
+        sent, = parsed(producer.work("erp", "--stdout").out)
+        assert sent["aggregate_sequence"] == "2" and sent["previous_sequence"] == "0"
+
+
+def test_a_program_that_fails_hangs_or_cannot_be_run_is_tried_again():
+    for command, code in ((("sh", "-c", "exit 3"), "COMMAND_FAILED"), (("sleep", "60"), "COMMAND_LATE"), (("/nonexistent",), "COMMAND_FAILED")):
+        with Producer() as producer:
+            producer.say()
+            producer.run("worker", "run", *STORE, "--destination", "erp", "--once", "--timeout", "1", "--attempts", "1", "--exec", *command)
+            lane, = producer.lanes("--destination", "erp")
+            assert lane["error_code"] == code and lane["attempts"] == 1, lane
+
+
+def test_the_bus_publishes_into_another_store_s_log_once():
+    with Store() as store, Producer() as producer:
+        producer.say(kind="pedido.criado", payload={"pedido": "P-1", "cliente": "Ana"})
+        log = f"sqlite:{store.path}/trilha.db"
+        producer.work("log", "--bus", "--log", log)
+        event, = store.events()["linhas"]
+        assert event["payload"] == {"pedido": "P-1"} and event["aggregate_key"] == "42" and event["origem"] == "billing"
+        assert producer.lanes("--destination", "log") == []
+
+
+def test_sigterm_ends_an_idle_worker_cleanly():
+    with Producer() as producer:
+        producer.say()
+        running = producer.start("worker", "run", *STORE, "--destination", "log", "--stdout")
+        assert json.loads(running.stdout.readline())["aggregate_sequence"] == "1"
+        running.send_signal(signal.SIGTERM)
+        _, err = running.communicate(timeout=program.TIMEOUT_S)
+        assert running.returncode == 0 and b"sent 1" in err
+
+
+def test_usage_errors_say_what_is_needed():
+    with Producer() as producer:
+        for words, said in ((("--stdout",), "--destination"), (("-d", "erp"), "--exec"), (("-d", "erp", "--bus", "--stdout"), "--exec"),
+                            (("-d", "erp", "--stdout", "--lease", "15"), "15000"), (("-d", "nobody", "--stdout", "--once"), "no such destination")):
+            outcome = producer.run("worker", "run", *STORE, *words)
+            assert outcome.status in (1, 2) and said in outcome.err, outcome
+        assert producer.run("outbox", "status", "--store", "sqlite:app.db").status != 0  # another prefix: not installed
+        assert producer.outbox("grant", "app", "--duty", "relay").status == 1  # SQLite has no roles
+        assert producer.outbox("route", "a*b", "erp").status == 3
+
+
+def test_printed_sql_for_postgresql_is_of_the_named_schema_alone():
+    with Folder() as folder:
+        sql = folder.run("outbox", "install", "--store", "postgresql:", "--schema", "billing", "--print-sql").out
+        assert 'CREATE TABLE "billing".outbox_message' in sql and "{{" not in sql and "COMMIT" in sql
+        assert folder.run("outbox", "install", "--store", "postgresql:", "--print-sql").status == 2
+        assert os.listdir(folder.path) == []
+
+
+def test_the_documentation_s_sql_for_sqlite_is_accepted():
+    text = (ROOT / "docs/outbox.md").read_text(encoding="utf-8")
+    block = re.search(r"^INSERT INTO billing_outbox_enqueue.*?;", text, re.M | re.S).group(0)
+    with Producer() as producer:
+        db = sqlite3.connect(producer.path / "app.db")
+        db.execute(block)
+        db.commit()
+        db.close()
+        assert parsed(producer.work("erp", "--stdout").out)[0]["payload"] == {"total": "10.50"}
+
+
+if __name__ == "__main__":
+    tap.run(globals())
