@@ -30,8 +30,34 @@ typedef struct trilha_audit_entry {
 TRILHA_API trilha_status trilha_audit_action_check(trilha_text action, trilha_error *error) TRILHA_MUST_USE;
 /** Adds an entry. When it returns OK the entry is on disk: an action that needs one is done after that. INVALID
  * (AUDIT_ACTION_INVALID, AUDIT_ENTRY_INVALID), UNAVAILABLE. */
-TRILHA_API trilha_status trilha_audit_record(trilha *handle, const trilha_audit_entry *entry,
-                                             trilha_error *error) TRILHA_MUST_USE;
+TRILHA_API trilha_status trilha_audit_write(trilha *handle, const trilha_audit_entry *entry,
+                                            trilha_error *error) TRILHA_MUST_USE;
+
+/** Which entries; combined with AND, absent: any. Zero-initialise. */
+typedef struct trilha_audit_filter {
+  trilha_text action, entity, entity_id;
+  trilha_text from, to; /**< inclusive: a date (its midnight in UTC) or a time with Z or an offset */
+  int64_t after_id;     /**< entries with a larger id only */
+  int64_t limite;       /**< 0: 100; at most 500 */
+} trilha_audit_filter;
+
+typedef struct trilha_audit_record {
+  int64_t id;
+  const char *entity, *entity_id, *change_type, *action; /**< action: NULL when raw SQL wrote none */
+  const char *user, *metadata, *created_at;              /**< metadata: a JSON object as text */
+} trilha_audit_record;
+
+typedef struct trilha_audit_records {
+  const trilha_audit_record *items; /**< by id ascending */
+  size_t count;
+  int64_t next_after; /**< give it as `after_id` for the next page; 0: that was all */
+  void *memory;
+} trilha_audit_records;
+
+/** Free with trilha_audit_records_free(). USAGE (FILTER_INVALID), UNAVAILABLE. */
+TRILHA_API trilha_status trilha_audit_list(trilha *handle, const trilha_audit_filter *filter,
+                                           trilha_audit_records **ret_records, trilha_error *error) TRILHA_MUST_USE;
+TRILHA_API void trilha_audit_records_free(trilha_audit_records *records);
 
 #ifdef __cplusplus
 }

@@ -18,6 +18,11 @@ enum { TRILHA_AUDIT_ACTION_SIZE_MAX = 80 };
  * rolled-back) ends in -ed and is none of the bare verbs that do (need, feed, proceed…), or is in a list of irregular
  * forms (sent, begun, withdrawn…). A word missing there is added to the list, with a test. */
 
+/* What trilha_audit_list() answers with; the caller's, freed with trilha_audit_trail_free(). */
+trilha_status trilha_audit_trail_read(trilha_store *store, const trilha_audit_filter *filter,
+                                      trilha_audit_records **ret_records, trilha_error *err) TRILHA_MUST_USE;
+void trilha_audit_trail_free(trilha_audit_records *records);
+
 /* Builds the row; its texts live in `arena`. INVALID (AUDIT_ACTION_INVALID, AUDIT_ENTRY_INVALID) or NO_MEMORY. */
 trilha_status trilha_audit_row_build(const trilha_audit_entry *entry, trilha_arena *arena, trilha_audit_row *ret_row,
                                      trilha_error *err) TRILHA_MUST_USE;

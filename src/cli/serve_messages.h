@@ -4,6 +4,7 @@
 
 #define SAY_CONFIG_PROBLEM_LINE "%s:%u:%u: %s %s", "%s:%u:%u: %s %s"
 #define SAY_CONFIG_PROBLEM      "%s: %s %s", "%s: %s %s"
+#define SAY_AUDIT_MORE          "more follow: --after %lld", "há mais: --after %lld"
 #define SAY_CONFIG_FINE         "the configuration is fine", "a configuração está correta"
 #define SAY_SERVING \
   "API on %s port %u, health and metrics on %s port %u", "API em %s porta %u, saúde e métricas em %s porta %u"

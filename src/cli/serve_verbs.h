@@ -63,7 +63,36 @@
    .operands_max = 1,                                                                                                   \
    .options = trilha_cli_token_options,                                                                                 \
    .examples = {{"trilha token issue dev.pem --subject ana", {"for an hour", "por uma hora"}}},                         \
-   .run = trilha_cli_run_token_issue}
+   .run = trilha_cli_run_token_issue},                                                                                  \
+  {.noun = "audit",                                                                                                     \
+   .name = "list",                                                                                                      \
+   .summary = {"who did what, when", "quem fez o quê, quando"},                                                         \
+   .explains = {"Lists the audit trail, oldest first: registrations, deprecations, retries, reprocesses, explicit "     \
+                "starts of consumers. Filters combine with AND; --from and --to include their moment.",                 \
+                "Lista a trilha de auditoria, da entrada mais antiga à mais nova: registros, depreciações, novas "      \
+                "tentativas, reprocessamentos, inícios explícitos de consumidores. Os filtros se combinam com E; "      \
+                "--from e --to incluem o seu momento."},                                                                \
+   .operands = "",                                                                                                      \
+   .shared = TRILHA_CLI_STORE | TRILHA_CLI_JSON,                                                                        \
+   .options = trilha_cli_audit_options,                                                                                 \
+   .examples = {{"trilha audit list --action trilha.dead-letter-queue.reprocessed --from 2026-06-01",                   \
+                 {"who reprocessed since June", "quem reprocessou desde junho"}}},                                      \
+   .run = trilha_cli_run_audit_list},                                                                                   \
+  {.noun = "audit",                                                                                                     \
+   .name = "lint",                                                                                                      \
+   .summary = {"are these actions of the vocabulary?", "estas ações são do vocabulário?"},                              \
+   .explains = {"Checks names of actions: {module}.{aggregate}.{past-verb}, three segments of a-z, 0-9 and -, each "     \
+                "beginning with a letter, at most 80 characters, the verb in the past tense. Exit status 3 when one "   \
+                "does not fit; for the build of a program that writes them.",                                           \
+                "Confere nomes de ações: {módulo}.{agregado}.{verbo-no-passado}, três segmentos de a-z, 0-9 e -, cada "  \
+                "um começando com letra, no máximo 80 caracteres, o verbo no passado (em inglês). Código de saída 3 "   \
+                "quando um não serve; para o build de um programa que as escreve."},                                    \
+   .operands = "ACTION…",                                                                                               \
+   .operands_min = 1,                                                                                                   \
+   .operands_max = TRILHA_CLI_OPERANDS_ANY,                                                                             \
+   .shared = TRILHA_CLI_JSON,                                                                                           \
+   .examples = {{"trilha audit lint nexio.approval.granted", {"fits", "serve"}}},                                       \
+   .run = trilha_cli_run_audit_lint}
 /* clang-format on */
 
 #endif

@@ -22,6 +22,7 @@ static const route ROUTES[] = {
     {"/api/v1/dead-letters/", "GET", TRILHA_ROUTE_LETTER, trilha_api_letter},
     {"/api/v1/dead-letter-stats", "GET", TRILHA_ROUTE_LETTER_STATS, trilha_api_letter_stats},
     {"/api/v1/consumers", "GET", TRILHA_ROUTE_CONSUMERS, trilha_api_consumers},
+    {"/api/v1/audit-logs", "GET", TRILHA_ROUTE_AUDIT, trilha_api_audit},
 };
 
 /* Whether the path is the route's; *ret_operand is the part behind it, still encoded. */

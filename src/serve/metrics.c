@@ -13,7 +13,7 @@ const char *trilha_route_name(trilha_route route) {
   static const char *const names[TRILHA_ROUTE_COUNT] = {"none",         "events",      "event",
                                                         "trace",        "reprocess",   "event-types",
                                                         "dead-letters", "dead-letter", "dead-letter-stats",
-                                                        "consumers"};
+                                                        "consumers",    "audit-logs"};
   return names[route];
 }
 

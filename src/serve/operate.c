@@ -58,7 +58,7 @@ static bool audited(trilha_call *call, trilha_text colony) {
                               .pairs = pairs,
                               .pair_count = 1};
   trilha_error error = {0};
-  if (trilha_audit_record(call->serve->handle, &entry, &error) == TRILHA_OK) return true;
+  if (trilha_audit_write(call->serve->handle, &entry, &error) == TRILHA_OK) return true;
   trilha_answer_error(call->answer, &error);
   return false;
 }

@@ -87,7 +87,7 @@ trilha_status trilha_serve_reload(trilha_serve *serve, const trilha_config *conf
                               .change_type = TRILHA_TEXT("Updated"),
                               .action = TRILHA_TEXT("trilha.configuration.reloaded"),
                               .user = user};
-  if (status == TRILHA_OK) status = trilha_audit_record(serve->handle, &entry, err);
+  if (status == TRILHA_OK) status = trilha_audit_write(serve->handle, &entry, err);
   if (status == TRILHA_OK) {
     pthread_rwlock_wrlock(&serve->gate.lock);
     trilha_gate_rules *old = serve->gate.rules;

@@ -94,6 +94,7 @@ typedef enum trilha_route {
   TRILHA_ROUTE_LETTER,
   TRILHA_ROUTE_LETTER_STATS,
   TRILHA_ROUTE_CONSUMERS,
+  TRILHA_ROUTE_AUDIT,
   TRILHA_ROUTE_COUNT
 } trilha_route;
 const char *trilha_route_name(trilha_route route);
@@ -145,6 +146,7 @@ void trilha_api_letters(trilha_call *call);
 void trilha_api_letter(trilha_call *call);
 void trilha_api_letter_stats(trilha_call *call);
 void trilha_api_consumers(trilha_call *call);
+void trilha_api_audit(trilha_call *call);
 
 /* One parameter that a route knows. Values are decoded, live in the call's `memory`, and are absent when not given. */
 typedef struct trilha_parameter {

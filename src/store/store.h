@@ -80,6 +80,20 @@ typedef struct trilha_audit_row { /* spec 001: who did what; ruling R28 */
   trilha_text metadata; /* a JSON object as text */
 } trilha_audit_row;
 
+/* A stored one. */
+typedef struct trilha_audit_stored {
+  int64_t id, created_at_us;
+  trilha_audit_row row;
+} trilha_audit_stored;
+typedef trilha_status (*trilha_audit_visit)(void *user, const trilha_audit_stored *stored, trilha_error *err);
+
+/* Combined with AND; absent texts: any. Both ends of the time are inclusive; INT64_MIN and INT64_MAX: open. */
+typedef struct trilha_audit_query {
+  trilha_text action, entity, entity_id;
+  int64_t from_us, to_us;
+  int64_t after_id;
+} trilha_audit_query;
+
 /* --- the port ----------------------------------------------------------------------------------------- */
 
 typedef struct trilha_store_operations {
@@ -127,6 +141,9 @@ typedef struct trilha_store_operations {
                                trilha_error *err);
   trilha_status (*audit_insert)(trilha_store *store, const trilha_audit_row *row, trilha_deadline deadline,
                                 trilha_error *err);
+  /* Up to `limit` rows by id ascending. */
+  trilha_status (*audit_list)(trilha_store *store, const trilha_audit_query *query, int64_t limit,
+                              trilha_deadline deadline, trilha_audit_visit visit, void *user, trilha_error *err);
 
   /* Migrations. */
   trilha_status (*migrate)(trilha_store *store, bool dry_run,

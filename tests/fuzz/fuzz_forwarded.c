@@ -1,5 +1,5 @@
-/* fuzz: X-Forwarded-For and networks. A peer that is no trusted proxy stays the client whatever it sends; every address found
- * has one text that gives it again. */
+/* fuzz: X-Forwarded-For and networks. A peer that is no trusted proxy stays the client whatever it sends; every address
+ * found has one text that gives it again. */
 #include "access/access.h"
 #include "fuzz/fuzz.h"
 

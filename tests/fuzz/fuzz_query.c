@@ -1,4 +1,5 @@
-/* fuzz: query strings: pairs lie inside the query, and what decodes is UTF-8 without U+0000 and no longer than it was. */
+/* fuzz: query strings: pairs lie inside the query, and what decodes is UTF-8 without U+0000 and no longer than it was.
+ */
 #include "fuzz/fuzz.h"
 #include "http/http.h"
 

@@ -4,11 +4,11 @@
 
 #define KEY "{\"kty\":\"oct\",\"k\":\"c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlY3JldC0h\"}"
 
-static const trilha_token_rules RULES = {.algorithms = TRILHA_ALGORITHM_HS256 | TRILHA_ALGORITHM_ES256 |
-                                                       TRILHA_ALGORITHM_PS256 | TRILHA_ALGORITHM_RS256,
-                                         .audience = {"trilha", 6},
-                                         .role_claim = {"/a/b", 4},
-                                         .role = {"admin", 5}};
+static const trilha_token_rules RULES = {
+    .algorithms = TRILHA_ALGORITHM_HS256 | TRILHA_ALGORITHM_ES256 | TRILHA_ALGORITHM_PS256 | TRILHA_ALGORITHM_RS256,
+    .audience = {"trilha", 6},
+    .role_claim = {"/a/b", 4},
+    .role = {"admin", 5}};
 
 void trilha_fuzz(const char *data, size_t size) {
   trilha_keys *keys = NULL;

@@ -153,6 +153,8 @@ def test_reprocessing_is_audited_once_a_minute_and_says_why_nothing_was_done():
         answer = server.call("POST", "/api/events/dlq/reprocessar", body={"colonia": "D-4"})
         assert answer.status == 429 and 1 <= int(answer.headers["retry-after"]) <= 60, answer
         assert server.get("/api/events").status == 200, "the other routes go on"
+        trail = server.get("/api/v1/audit-logs?action=trilha.dead-letter-queue.reprocessed").json()["linhas"]
+        assert [(row["entity_id"], row["metadata"]) for row in trail] == [("D-4", {"address": "127.0.0.1"})], trail
         letter = server.get("/api/v1/dead-letters").json()["linhas"][0]
         assert (letter["status"], letter["tentativas"]) == ("pendente", 1), letter
 
@@ -193,6 +195,31 @@ def test_operators_see_dead_letters_types_and_consumers():
         assert types[0]["schema"]["type"] == "object"
         consumers = server.get("/api/v1/consumers?colonia=D-4").json()["linhas"]
         assert [row["colonia"] for row in consumers] == ["D-4"], consumers
+
+
+def test_the_audit_trail_is_read_by_action_time_and_page():
+    with Server() as server:
+        day = server.get("/api/v1/audit-logs").json()["linhas"][0]["created_at"][:10]
+        assert server.store.run("registry", "deprecate", "pedido.criado").status == 0
+        rows = server.get("/api/v1/audit-logs").json()["linhas"]
+        actions = [row["action"] for row in rows]
+        assert actions == ["trilha.event-type.registered", "trilha.event-type.deprecated"], rows
+
+        def found(query):
+            answer = server.get("/api/v1/audit-logs?" + query)
+            assert answer.status == 200, (query, answer)
+            return [row["id"] for row in answer.json()["linhas"]]
+        ids = [row["id"] for row in rows]
+        assert found("action=" + actions[1]) == ids[1:] and found("action=x") == []
+        assert found("entity=event-type&entity_id=pedido.criado%401.0.0") == ids
+        assert found("from=" + day) == ids and found("to=" + day) == [] and found("from=2099-01-01") == []
+        assert found(f"from={rows[1]['created_at']}&to={rows[1]['created_at']}")[-1] == ids[1]
+        first = server.get("/api/v1/audit-logs?limite=1").json()
+        assert found("apos=" + first["proximo"]) == ids[1:]
+        for query in ("from=yesterday", "to=2026-13-01", "limite=0", "apos=-1", "user=x"):
+            assert server.get("/api/v1/audit-logs?" + query).status == 400, query
+        listed = [json.loads(line) for line in server.store.run("audit", "list", "--json").out.splitlines()]
+        assert listed == rows, (listed, rows)
 
 
 def test_without_a_good_token_nothing_is_told():

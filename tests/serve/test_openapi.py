@@ -46,7 +46,8 @@ def good_value(chance, name, schema, event_id):
         return str(chance.randint(schema.get("minimum", 0), schema.get("minimum", 0) + 600))
     known = {"tipo": ["pedido.criado", "nothing"], "origem": ["loja", "app"], "colonia": ["D-4", "D-9"], "correlacao_id": [CORRELATION],
              "correlacaoId": [CORRELATION], "eventId": [event_id, CORRELATION], "event_id": [event_id],
-             "timestamp_inicio": ["2026-06-15T10:00:02Z"], "timestamp_fim": ["2026-06-15T10:00:05-03:00"]}
+             "action": ["trilha.event-type.registered", "x"], "entity": ["event-type"], "entity_id": ["a"], "from": ["2026-01-01"],
+             "to": ["2099-01-01T00:00:00Z"], "timestamp_inicio": ["2026-06-15T10:00:02Z"], "timestamp_fim": ["2026-06-15T10:00:05-03:00"]}
     return chance.choice(known[name])
 
 

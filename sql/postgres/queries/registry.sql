@@ -35,3 +35,13 @@ SELECT i.entity, i.entity_id, i.change_type, i.action, i.user_name, i.metadata
 FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::jsonb[]) WITH ORDINALITY
     AS i(entity, entity_id, change_type, action, user_name, metadata, n)
 ORDER BY i.n;
+
+-- name: audit_list
+-- $1 after id, $2 limit, $3 action, $4 entity, $5 entity id (NULL: any), $6 from, $7 to (inclusive; NULL: open). No locks. Index: audit_log_action_idx,
+-- audit_log_entity_idx or audit_log_pkey, what the values ask for: planned anew.
+SELECT a.id, a.entity, a.entity_id, a.change_type, a.action, a.user_name, a.metadata::text, a.created_at
+FROM core.audit_log a
+WHERE a.id > $1::int8 AND ($3::text IS NULL OR a.action = $3) AND ($4::text IS NULL OR a.entity = $4)
+    AND ($5::text IS NULL OR a.entity_id = $5) AND ($6::timestamptz IS NULL OR a.created_at >= $6)
+    AND ($7::timestamptz IS NULL OR a.created_at <= $7)
+ORDER BY a.id LIMIT $2::int8;

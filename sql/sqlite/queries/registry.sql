@@ -32,3 +32,10 @@ SELECT tipo, versao, descricao, status, schema, criado_em FROM core_event_type_v
 -- Needs the write transaction.
 INSERT INTO core_audit_log (entity, entity_id, change_type, action, user_name, metadata, created_at)
 VALUES (?1, ?2, ?3, ?4, ?5, coalesce(?6, '{}'), ?7);
+
+-- name: audit_list
+-- The table's own order from ?1 on: an operator's page. ?2 limit, ?3 action, ?4 entity, ?5 entity id (NULL: any), ?6 from, ?7 to (inclusive; NULL: open).
+SELECT id, entity, entity_id, change_type, action, user_name, metadata, created_at FROM core_audit_log
+WHERE id > ?1 AND (?3 IS NULL OR action = ?3) AND (?4 IS NULL OR entity = ?4) AND (?5 IS NULL OR entity_id = ?5)
+  AND (?6 IS NULL OR created_at >= ?6) AND (?7 IS NULL OR created_at <= ?7)
+ORDER BY id LIMIT ?2;

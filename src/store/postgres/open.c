@@ -46,6 +46,7 @@ static const trilha_store_operations operations = {
     .types_list = trilha_pg_types_list,
     .types_apply = trilha_pg_types_apply,
     .audit_insert = trilha_pg_audit_insert,
+    .audit_list = trilha_pg_audit_list,
     .migrate = trilha_pg_migrate,
     .kind = kind,
     .display_url = display_url,

@@ -253,6 +253,10 @@ trilha_status trilha_pg_types_list(trilha_store *store, trilha_text tipo, trilha
 trilha_status trilha_pg_types_apply(trilha_store *store, const trilha_type_row *rows, size_t count,
                                     const trilha_audit_row *audit, size_t audit_count, trilha_deadline deadline,
                                     trilha_error *err);
+/* audit.c */
+trilha_status trilha_pg_audit_list(trilha_store *store, const trilha_audit_query *query, int64_t limit,
+                                   trilha_deadline deadline, trilha_audit_visit visit, void *user,
+                                   trilha_error *err) TRILHA_MUST_USE;
 trilha_status trilha_pg_audit_insert(trilha_store *store, const trilha_audit_row *row, trilha_deadline deadline,
                                      trilha_error *err);
 trilha_status trilha_pg_migrate(trilha_store *store, bool dry_run,

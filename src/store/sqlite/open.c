@@ -232,6 +232,7 @@ static const trilha_store_operations operations = {
     .types_list = trilha_sqlite_types_list,
     .types_apply = trilha_sqlite_types_apply,
     .audit_insert = trilha_sqlite_audit_insert,
+    .audit_list = trilha_sqlite_audit_list,
     .migrate = trilha_sqlite_migrate,
     .kind = kind,
     .display_url = display_url,

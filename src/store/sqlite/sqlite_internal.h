@@ -66,6 +66,7 @@ typedef enum trilha_sqlite_query {
   TRILHA_SQLITE_TYPES_ALL,
   TRILHA_SQLITE_TYPES_OF,
   TRILHA_SQLITE_AUDIT_INSERT,
+  TRILHA_SQLITE_AUDIT_LIST,
   TRILHA_SQLITE_FENCING_RAISE,
   TRILHA_SQLITE_DEAD_LETTER_FIND,
   TRILHA_SQLITE_DEAD_LETTER_INSERT,
@@ -278,6 +279,10 @@ trilha_status trilha_sqlite_types_list(trilha_store *store, trilha_text tipo, tr
 trilha_status trilha_sqlite_types_apply(trilha_store *store, const trilha_type_row *rows, size_t count,
                                         const trilha_audit_row *audit, size_t audit_count, trilha_deadline deadline,
                                         trilha_error *err);
+/* audit.c */
+trilha_status trilha_sqlite_audit_list(trilha_store *store, const trilha_audit_query *query, int64_t limit,
+                                       trilha_deadline deadline, trilha_audit_visit visit, void *user,
+                                       trilha_error *err) TRILHA_MUST_USE;
 trilha_status trilha_sqlite_audit_insert(trilha_store *store, const trilha_audit_row *row, trilha_deadline deadline,
                                          trilha_error *err);
 /* Inside the write transaction of the caller. */

@@ -35,6 +35,7 @@ static const char *const query_texts[TRILHA_SQLITE_QUERIES] = {
     [TRILHA_SQLITE_TYPES_ALL] = trilha_sql_sqlite_types_all,
     [TRILHA_SQLITE_TYPES_OF] = trilha_sql_sqlite_types_of,
     [TRILHA_SQLITE_AUDIT_INSERT] = trilha_sql_sqlite_audit_insert,
+    [TRILHA_SQLITE_AUDIT_LIST] = trilha_sql_sqlite_audit_list,
     [TRILHA_SQLITE_FENCING_RAISE] = trilha_sql_sqlite_fencing_raise,
     [TRILHA_SQLITE_DEAD_LETTER_FIND] = trilha_sql_sqlite_dead_letter_find,
     [TRILHA_SQLITE_DEAD_LETTER_INSERT] = trilha_sql_sqlite_dead_letter_insert,
