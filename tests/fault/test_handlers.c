@@ -33,7 +33,7 @@ enum {
   EVENTS_MAX = 20000,
   ATTEMPTS_MAX = 5,
   PATH = 200,
-  CRASHING = 40,
+  CRASHING = 24,
   COLONIES = 4
 };
 

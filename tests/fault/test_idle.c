@@ -25,7 +25,7 @@
 #include "fault/history.h"
 #include "trilha/delivery.h"
 
-enum { EVENTS = 40, PAUSE_MS = 50, BOUND_MS = 2000, LOCK_MS = 1500, LIVENESS_MS = 60000, QUIET_MS = 1000 };
+enum { EVENTS = 20, PAUSE_MS = 50, BOUND_MS = 2000, LOCK_MS = 1500, LIVENESS_MS = 60000, QUIET_MS = 1000 };
 
 /* --- somebody else's session
  * ------------------------------------------------------------------------------------------- */

@@ -24,7 +24,7 @@
 #include "fault/history.h"
 #include "trilha/delivery.h"
 
-enum { EVENTS = 3, FAILING = 2, STEPS_MAX = 400, STRIDE = 4, LEAST_KILLS = 6, PATH = 200, NAME = 24 };
+enum { EVENTS = 3, FAILING = 2, STEPS_MAX = 400, STRIDE = 6, LEAST_KILLS = 4, PATH = 200, NAME = 24 };
 
 #ifdef TRILHA_FAULT_POINTS
 

@@ -121,8 +121,10 @@ static void note_prepared(exchange *x) {
 
 static trilha_status send_all(exchange *x) {
   if (PQenterPipelineMode(x->c->pg) != 1) return TRILHA_UNAVAILABLE;
-  for (size_t i = 0; i < x->count; i++)
+  for (size_t i = 0; i < x->count; i++) {
+    if (i > 0 && i + 1 == x->count && TRILHA_FAULT("postgres.exchange.before_last_step")) return TRILHA_UNAVAILABLE;
     if (!send_step(x->c, &x->steps[i], x->query[i], x->prepare[i])) return TRILHA_UNAVAILABLE;
+  }
   if (PQpipelineSync(x->c->pg) != 1) return TRILHA_UNAVAILABLE;
   return flush(x->c->pg, x->deadline);
 }
