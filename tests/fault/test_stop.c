@@ -3,8 +3,8 @@
  * SIGSTOP between two transactions of a delivery: another consumer takes over when the lease has run out; resumed, the
  * first finds its lease gone and changes nothing. SIGSTOP between two statements of one pipeline to PostgreSQL: the
  * statement that takes locks and the COMMIT leave the process together, so the server holds nothing for it. (A process
- * stopped inside a transaction on SQLite holds the file: test_idle.) The control holds the lease's row as a client would
- * that had sent one half, and must be caught keeping the other consumer out.
+ * stopped inside a transaction on SQLite holds the file: test_idle.) The control holds the lease's row as a client
+ * would that had sent one half, and must be caught keeping the other consumer out.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +26,17 @@
 #include "fault/history.h"
 #include "trilha/delivery.h"
 
-enum { EVENTS = 4, FAILING = 2, LEASE_MS = 1000, STEPS_MAX = 200, STRIDE = 6, STACK_SIZE = 60000, PATH = 200, OVER_MS = 20000, OUT_MS = 4000 };
+enum {
+  EVENTS = 4,
+  FAILING = 2,
+  LEASE_MS = 1000,
+  STEPS_MAX = 200,
+  STRIDE = 6,
+  STACK_SIZE = 60000,
+  PATH = 200,
+  OVER_MS = 20000,
+  OUT_MS = 4000
+};
 
 /* Each delivery is a line: what a consumer's effect would be. */
 static trilha_status note(void *user, const trilha_event *event, trilha_delivery *delivery) {
