@@ -1,5 +1,6 @@
 # serve: a running `trilha serve` on free ports, with a token, for tests that speak to it as a client would.
 """The program is the first argument of every test file; TRILHA_TEST_STORE says which store (sqlite or postgresql)."""
+import contextlib
 import http.client
 import json
 import os
@@ -113,6 +114,19 @@ class Server:
             while piece := connection.recv(65536):
                 answer += piece
             return answer
+
+    @contextlib.contextmanager
+    def unreachable(self):
+        """The database lets nobody in for a while, and ends who is."""
+        name = self.database.name
+        allow = f"UPDATE pg_database SET datallowconn = {{}} WHERE datname = '{name}'"
+        test_postgres.psql(test_postgres.SERVER, "-c", allow.format("false"))
+        test_postgres.psql(test_postgres.SERVER, "-c", "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = "
+                           f"'{name}'")
+        try:
+            yield
+        finally:
+            test_postgres.psql(test_postgres.SERVER, "-c", allow.format("true"))
 
     def until(self, ask, seconds=30):
         """Asks again until it is true."""

@@ -341,6 +341,26 @@ def test_metrics_are_sound_to_prometheus_with_hostile_names():
         assert done.returncode == 0 and not done.stdout + done.stderr, done
 
 
+def test_a_store_that_is_gone_is_not_ready_and_comes_back():
+    with Server() as server:
+        if server.database is None:
+            tap.skip("a database that refuses connections needs PostgreSQL")
+        failed(server)
+        server.until(lambda: server.metric('dead_letter_queue_pending{colonia="D-4"}') == 1)
+        with server.unreachable():
+            server.until(lambda: server.status("/readyz").status == 503)
+            assert server.status("/livez").status == 200
+            assert server.metric("trilha_store_up") == 0 and server.metric('dead_letter_queue_pending{colonia="D-4"}') is None
+            assert server.status("/statusz").json()["store_error"].startswith("STORE_")
+            answer = server.get("/api/events")
+            assert answer.status == 503 and set(answer.json()) == {"type", "title", "status", "code"}, answer
+            answer = server.call("POST", "/api/events/dlq/reprocessar", body={"colonia": "D-4"})
+            assert answer.status == 503, "what cannot be audited is not done"
+        server.until(lambda: server.status("/readyz").status == 200)
+        server.until(lambda: server.metric('dead_letter_queue_pending{colonia="D-4"}') == 1)
+        assert server.get("/api/events").status == 200
+
+
 def test_smuggling_and_slow_answers_do_not_reach_a_route():
     with Server() as server:
         head = f"Host: t\r\nAuthorization: Bearer {server.token}\r\n".encode()
