@@ -68,6 +68,9 @@ fault: ## the fault suite in its long form (SEED=N draws the same again): kills,
 handover: ## a durable consumer from 260,000 events behind to live, killed at random, on both stores (minutes)
 	@TRILHA_HANDOVER_EVENTS=260000 tools/run-tests build-test --setup=-Dfault_points=true --postgres --times=10 consumer-handover-sqlite consumer-handover-postgresql
 
+memory: ## the Nth allocation fails, for every public call and every N, on both stores (half an hour)
+	@TRILHA_TEST_THOROUGH=1 tools/run-tests build-test --setup=-Dfault_points=true --postgres --times=10 --suite=memory
+
 bench: ## run the benchmarks
 	@test -f build-bench/build.ninja || meson setup build-bench -Dtests=false --buildtype=release >/dev/null
 	@ninja -C build-bench --quiet && meson test -C build-bench --benchmark --verbose $(T)

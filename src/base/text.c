@@ -183,9 +183,8 @@ void trilha_buffer_add_i64(trilha_buffer *b, int64_t value) {
   trilha_buffer_add_u64(b, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
 }
 
-void trilha_buffer_add_format(trilha_buffer *b, const char *format, ...) {
-  va_list args, again;
-  va_start(args, format);
+void trilha_buffer_add_arguments(trilha_buffer *b, const char *format, va_list args) {
+  va_list again;
   va_copy(again, args);
   int n = vsnprintf(NULL, 0, format, args);
   if (n > 0 && trilha_buffer_reserve(b, (size_t)n)) {
@@ -193,6 +192,12 @@ void trilha_buffer_add_format(trilha_buffer *b, const char *format, ...) {
     b->size += (size_t)n;
   }
   va_end(again);
+}
+
+void trilha_buffer_add_format(trilha_buffer *b, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  trilha_buffer_add_arguments(b, format, args);
   va_end(args);
 }
 

@@ -60,6 +60,7 @@ void trilha_buffer_add_char(trilha_buffer *b, char c);
 void trilha_buffer_add_i64(trilha_buffer *b, int64_t value);
 void trilha_buffer_add_u64(trilha_buffer *b, uint64_t value);
 /* printf of the C locale is not promised for %f and friends: never format floating point with it. */
+void trilha_buffer_add_arguments(trilha_buffer *b, const char *format, va_list args) TRILHA_PRINTF(2, 0);
 void trilha_buffer_add_format(trilha_buffer *b, const char *format, ...) TRILHA_PRINTF(2, 3);
 static inline trilha_text trilha_buffer_text(const trilha_buffer *b) {
   return (trilha_text){b->data == NULL ? "" : b->data, b->size};

@@ -54,11 +54,9 @@ trilha_status trilha_delivery_fail(trilha_delivery *delivery, const char *format
   if (outcome->message.size != 0) return TRILHA_INVALID; /* the first cause wins */
   va_list args;
   va_start(args, format);
-  char *text = NULL;
-  int n = vasprintf(&text, format, args);
+  trilha_buffer_add_arguments(&outcome->message, format, args);
   va_end(args);
-  if (n > 0) trilha_buffer_append(&outcome->message, text, n > FAIL_TEXT_MAX ? FAIL_TEXT_MAX : (size_t)n);
-  free(text);
+  if (outcome->message.size > FAIL_TEXT_MAX) outcome->message.size = FAIL_TEXT_MAX;
   capture_stack(&outcome->stack, 1);
   return TRILHA_INVALID;
 }

@@ -194,6 +194,14 @@ static trilha_status broken(exchange *x, trilha_status how, trilha_error *err) {
   return status;
 }
 
+/* Whether every parameter could be written. */
+static trilha_status check_parameters(const exchange *x, trilha_error *err) {
+  trilha_status status = TRILHA_OK;
+  for (size_t i = 0; status == TRILHA_OK && i < x->count; i++)
+    if (x->steps[i].parameters != NULL) status = trilha_buffer_check(&x->steps[i].parameters->bytes, err);
+  return status;
+}
+
 trilha_status trilha_pg_run(trilha_pg_connection *c, const trilha_pg_step *steps, size_t count,
                             trilha_deadline deadline, PGresult **ret_results, trilha_pg_reach *ret_reach,
                             trilha_error *err) {
@@ -202,17 +210,14 @@ trilha_status trilha_pg_run(trilha_pg_connection *c, const trilha_pg_step *steps
   if (deadline.monotonic_ns != TRILHA_NO_DEADLINE.monotonic_ns)
     x.deadline.monotonic_ns += (int64_t)TRILHA_PG_GRACE_MS * 1000000;
   *ret_reach = TRILHA_PG_NOT_SENT;
-  for (size_t i = 0; i < count; i++) {
-    ret_results[i] = NULL;
-    trilha_status checked =
-        steps[i].parameters == NULL ? TRILHA_OK : trilha_buffer_check(&steps[i].parameters->bytes, err);
-    if (checked != TRILHA_OK) return checked;
-  }
+  for (size_t i = 0; i < count; i++) ret_results[i] = NULL; /* all, before the first way out: callers clear them */
+  trilha_status status = check_parameters(&x, err);
+  if (status != TRILHA_OK) return status;
   note_prepared(&x);
   if (TRILHA_FAULT("postgres.exchange.before_send"))
     return trilha_error_set(err, TRILHA_UNAVAILABLE, "STORE_UNAVAILABLE", "fault point");
   *ret_reach = TRILHA_PG_LOST;
-  trilha_status status = send_all(&x);
+  status = send_all(&x);
   if (status == TRILHA_OK) status = receive_all(&x);
   if (TRILHA_FAULT("postgres.exchange.after_answer")) status = TRILHA_UNAVAILABLE;
   if (status != TRILHA_OK) {
