@@ -8,7 +8,7 @@ MESON_FLAGS ?=
 export PYTHONDONTWRITEBYTECODE = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build test demo check format tidy sanitize threads bench fault fuzz handover install clean fresh
+.PHONY: help deps build test demo check format tidy sanitize threads bench fault fuzz memory handover install clean fresh
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
