@@ -57,11 +57,16 @@ def test_every_command_has_help_in_both_languages():
 
 
 def printed_examples():
-    """(where, words) of every command that the manual pages and the help texts show; what it is piped into is left off."""
+    """(where, words) of every command that the manual pages, the documents and the help texts show; what it is piped into is left off."""
     for page in sorted(MAN.glob("*.1")):
         shown = re.search(r"^\.Sh EXAMPLES\n(.*?)(?=^\.Sh|\Z)", page.read_text(encoding="utf-8"), re.M | re.S)
         for line in re.findall(r"^\$ (trilha .*)$", shown.group(1) if shown else "", re.M):
             yield page.name, line
+    documents = [ROOT / "README.md", ROOT / "LEIA-ME.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    for document in documents:
+        for block in re.findall(r"^```sh\n(.*?)^```", document.read_text(encoding="utf-8"), re.M | re.S):
+            for line in re.findall(r"^(?:\$ )?(trilha [a-z-].*)$", block.replace("\\\n", " "), re.M):
+                yield document.name, line.replace("…", "").rstrip(" &")
     for words in commands():
         shown = re.search(r"^examples:\n(.*?)\n\n", run(*words, "--help").out, re.M | re.S)
         for line in re.findall(r"^  (trilha .*)$", shown.group(1) if shown else "", re.M):
@@ -82,10 +87,10 @@ def words_of(line):
 
 def test_every_printed_example_is_understood_by_the_program():
     found = list(printed_examples())
-    assert len(found) >= 30, found
+    assert len(found) >= 50, found
     for where, line in found:
         words = words_of(line)[1:]
-        if words[:2] == ["events", "tail"] or any("postgresql://" in word for word in words):
+        if words[:2] == ["events", "tail"] or words[0] == "serve" or any("postgresql://" in word for word in words):
             words.append("--help")  # would wait, or wants a server: --help is read with the other options
         with Folder() as folder:
             for index, word in enumerate(words):  # nothing is written outside of the scratch folder
