@@ -184,7 +184,8 @@ static void publish_backlog(trilha_fixture *f, int count) {
 /* Runs `role` again and again, each time crashing after some events, then once to its end; returns the crashes. */
 static int run_with_crashes(trilha_fixture *f, const char *role, const char *path, int total) {
   int crashes = 0;
-  unsigned seed = 11;
+  const char *wanted = getenv("TRILHA_FAULT_SEED");
+  unsigned seed = wanted == NULL ? 11 : (unsigned)strtoul(wanted, NULL, 10);
   for (int i = 0; i < CRASHES; i++) {
     char after[24];
     int status = 0;
