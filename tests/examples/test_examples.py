@@ -73,6 +73,10 @@ def test_example_consumer():
     check("consumer")
 
 
+def test_example_outbox():
+    check("outbox")
+
+
 def test_example_handler():
     check("handler")
 

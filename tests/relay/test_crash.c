@@ -1,5 +1,6 @@
-/* relay: workers killed between every two durable steps and at random moments; what was committed is applied exactly once and in order
- * (specification 001, rules 5 to 7; reliability 3; field reports B05, B08). The fault points need -Dfault_points=true. */
+/* relay: workers killed between every two durable steps and at random moments; what was committed is applied exactly
+ * once and in order (specification 001, rules 5 to 7; reliability 3; field reports B05, B08). The fault points need
+ * -Dfault_points=true. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,9 +25,11 @@ extern char **environ;
 
 enum { KEYS = 3, MESSAGES = 24, ROUNDS = 10, PATIENCE_MS = 60000, HELD_STATUS = 8, BROKEN_STATUS = 9 };
 
-/* --- the worker, a process of its own ------------------------------------------------------------------------------------- */
+/* --- the worker, a process of its own
+ * ------------------------------------------------------------------------------------- */
 
-/* A consumer: inbox and effect in one transaction. A message that comes before its time would be held: the relay has broken the order. */
+/* A consumer: inbox and effect in one transaction. A message that comes before its time would be held: the relay has
+ * broken the order. */
 static trilha_status apply(void *user, const trilha_envelope *e, trilha_error *error) {
   trilha_producer *p = user;
   char sql[256];
@@ -93,7 +96,8 @@ static void bury(pid_t pid) {
   int ended = 0;
   assert_int_equal(waitpid(pid, &ended, 0), pid);
   if (!WIFSIGNALED(ended) || WTERMSIG(ended) != SIGKILL)
-    fail_msg("a worker ended with %s", WIFEXITED(ended) && WEXITSTATUS(ended) == HELD_STATUS ? "a message before its time" : "an error");
+    fail_msg("a worker ended with %s",
+             WIFEXITED(ended) && WEXITSTATUS(ended) == HELD_STATUS ? "a message before its time" : "an error");
 }
 
 static void kill_worker(pid_t pid) {
@@ -101,12 +105,14 @@ static void kill_worker(pid_t pid) {
   bury(pid);
 }
 
-/* --- the history checker ---------------------------------------------------------------------------------------------------- */
+/* --- the history checker
+ * ---------------------------------------------------------------------------------------------------- */
 
 static trilha_producer begin(void **state) {
   trilha_producer p = trilha_producer_open(*state, true);
-  trilha_producer_run(&p, p.pg != NULL ? "CREATE TABLE applied (n bigserial PRIMARY KEY, key text NOT NULL, sequence bigint NOT NULL)"
-                                       : "CREATE TABLE applied (n INTEGER PRIMARY KEY, key TEXT NOT NULL, sequence INTEGER NOT NULL)");
+  trilha_producer_run(
+      &p, p.pg != NULL ? "CREATE TABLE applied (n bigserial PRIMARY KEY, key text NOT NULL, sequence bigint NOT NULL)"
+                       : "CREATE TABLE applied (n INTEGER PRIMARY KEY, key TEXT NOT NULL, sequence INTEGER NOT NULL)");
   return p;
 }
 
@@ -119,33 +125,41 @@ static void say_some(const trilha_producer *p, int count) {
 }
 
 static bool all_applied(const trilha_producer *p) {
-  return trilha_producer_count(p, "SELECT count(*) FROM applied") >= trilha_producer_count(p, "SELECT count(*) FROM {p}outbox_message");
+  return trilha_producer_count(p, "SELECT count(*) FROM applied") >=
+         trilha_producer_count(p, "SELECT count(*) FROM {p}outbox_message");
 }
 
 static bool history_is_right(const trilha_producer *p) {
   /* n is the order in which effects were written within an aggregate: each waits for the one before it. */
-  return trilha_producer_count(p, "SELECT count(*) FROM {p}outbox_message m WHERE (SELECT count(*) FROM applied a "
-                                  "WHERE a.key = m.aggregate_key AND a.sequence = m.aggregate_sequence) <> 1") == 0 &&
-         trilha_producer_count(p, "SELECT count(*) FROM applied a JOIN applied b ON a.key = b.key AND a.n < b.n AND a.sequence >= b.sequence") == 0;
+  return trilha_producer_count(p,
+                               "SELECT count(*) FROM {p}outbox_message m WHERE (SELECT count(*) FROM applied a "
+                               "WHERE a.key = m.aggregate_key AND a.sequence = m.aggregate_sequence) <> 1") == 0 &&
+         trilha_producer_count(p,
+                               "SELECT count(*) FROM applied a JOIN applied b ON a.key = b.key AND a.n < b.n AND "
+                               "a.sequence >= b.sequence") == 0;
 }
 
 static void finish(trilha_producer *p) {
   pid_t pid = start_worker(p->f, NULL);
   trilha_deadline patience = trilha_deadline_in_ms(PATIENCE_MS);
   while (!all_applied(p) && !trilha_deadline_passed(patience)) trilha_clock_sleep_ms(20);
-  while (trilha_producer_count(p, "SELECT count(*) FROM {p}outbox_lane") > 0 && !trilha_deadline_passed(patience)) trilha_clock_sleep_ms(20);
+  while (trilha_producer_count(p, "SELECT count(*) FROM {p}outbox_lane") > 0 && !trilha_deadline_passed(patience))
+    trilha_clock_sleep_ms(20);
   kill_worker(pid);
   assert_true(history_is_right(p));
   assert_int_equal(trilha_producer_count(p, "SELECT count(*) FROM {p}outbox_lane"), 0);
   assert_int_equal(trilha_producer_count(p, "SELECT count(*) FROM {p}producer_outbox WHERE status <> 'Dispatched'"), 0);
 }
 
-/* --- tests ------------------------------------------------------------------------------------------------------------------------ */
+/* --- tests
+ * ------------------------------------------------------------------------------------------------------------------------
+ */
 
 #ifdef TRILHA_FAULT_POINTS
 static void a_worker_killed_between_any_two_steps_loses_repeats_and_reorders_no_effect(void **state) {
-  static const char *const faults[] = {"relay.claim.after=kill:1",   "relay.claim.after=kill:2",  "relay.send.before=kill:3",
-                                       "relay.send.after=kill:1",    "relay.send.after=kill:5",   "relay.settle.before=kill:1",
+  static const char *const faults[] = {"relay.claim.after=kill:1",   "relay.claim.after=kill:2",
+                                       "relay.send.before=kill:3",   "relay.send.after=kill:1",
+                                       "relay.send.after=kill:5",    "relay.settle.before=kill:1",
                                        "relay.settle.before=kill:2", "relay.settle.after=kill:1"};
   const trilha_fixture *f = *state;
   trilha_producer p = begin(state);
@@ -183,12 +197,16 @@ static void the_history_checker_catches_what_is_lost_repeated_or_reordered(void 
   trilha_producer p = begin(state);
   say_some(&p, 2 * KEYS);
   assert_false(history_is_right(&p)); /* lost */
-  trilha_producer_run(&p, "INSERT INTO applied (key, sequence) SELECT aggregate_key, aggregate_sequence FROM {p}outbox_message ORDER BY 2");
+  trilha_producer_run(
+      &p,
+      "INSERT INTO applied (key, sequence) SELECT aggregate_key, aggregate_sequence FROM {p}outbox_message ORDER BY 2");
   assert_true(history_is_right(&p));
   trilha_producer_run(&p, "INSERT INTO applied (key, sequence) VALUES ('0', 2)");
   assert_false(history_is_right(&p)); /* repeated */
   trilha_producer_run(&p, "DELETE FROM applied");
-  trilha_producer_run(&p, "INSERT INTO applied (key, sequence) SELECT aggregate_key, aggregate_sequence FROM {p}outbox_message ORDER BY 2 DESC");
+  trilha_producer_run(&p,
+                      "INSERT INTO applied (key, sequence) SELECT aggregate_key, aggregate_sequence FROM "
+                      "{p}outbox_message ORDER BY 2 DESC");
   assert_false(history_is_right(&p)); /* reordered */
   trilha_producer_close(&p);
 }

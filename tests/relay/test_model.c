@@ -1,6 +1,7 @@
-/* relay: any schedule of enqueue, claim, result, lost lease, renewal, retry and discard, against a model that knows every message (specification
- * 001, rule 6; rulings R30, R31, R41). After each claim the model's brute force and the specification's own predicate, asked of the database, must
- * agree with what the relay was given. The seed is printed; TRILHA_TEST_SEED repeats a run. */
+/* relay: any schedule of enqueue, claim, result, lost lease, renewal, retry and discard, against a model that knows
+ * every message (specification 001, rule 6; rulings R30, R31, R41). After each claim the model's brute force and the
+ * specification's own predicate, asked of the database, must agree with what the relay was given. The seed is printed;
+ * TRILHA_TEST_SEED repeats a run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +21,16 @@
 #include "store/postgres/postgres.h"
 #include "store/sqlite/sqlite.h"
 
-enum { KEYS = 4, DESTINATIONS = 2, MESSAGES_MAX = 600, LEASES_MAX = 400, LANES = KEYS * DESTINATIONS, RUN = 3, STEPS = 350, FAR_MS = 3600000 };
+enum {
+  KEYS = 4,
+  DESTINATIONS = 2,
+  MESSAGES_MAX = 600,
+  LEASES_MAX = 400,
+  LANES = KEYS * DESTINATIONS,
+  RUN = 3,
+  STEPS = 350,
+  FAR_MS = 3600000
+};
 
 typedef enum fate { WAITING, DONE, GIVEN_UP } fate;
 
@@ -50,7 +60,7 @@ typedef struct model {
   held leases[LEASES_MAX];
   size_t held;
   trilha_arena arena;
-  const char *violated; /* NULL while everything agrees */
+  const char *violated;                          /* NULL while everything agrees */
   int claimed, refused, settled, died, operated; /* how much of everything a run held: printed */
 } model;
 
@@ -64,7 +74,8 @@ static void expect(model *m, bool holds, const char *what) {
   if (!holds && m->violated == NULL) m->violated = what;
 }
 
-/* --- what the model knows ---------------------------------------------------------------------------------------------------- */
+/* --- what the model knows
+ * ---------------------------------------------------------------------------------------------------- */
 
 /* The first message that is not finished; 0: none. */
 static int64_t head_of(const model *m, int key, int destination) {
@@ -88,13 +99,17 @@ static bool may_be_claimed(const model *m, int key, int destination) {
 /* The specification's predicate: nothing is on its way that has an unfinished message before it. */
 static void ask_the_predicate(model *m) {
   int64_t wrong = trilha_producer_count(
-      &m->producer, "SELECT count(*) FROM {p}producer_outbox c WHERE c.status = 'Dispatching' AND EXISTS (SELECT 1 FROM {p}producer_outbox e "
-                    "WHERE e.tenant_id = c.tenant_id AND e.aggregate_key = c.aggregate_key AND e.destination = c.destination "
-                    "AND e.aggregate_sequence < c.aggregate_sequence AND e.status NOT IN ('Dispatched', 'Discarded'))");
+      &m->producer,
+      "SELECT count(*) FROM {p}producer_outbox c WHERE c.status = 'Dispatching' AND EXISTS (SELECT 1 FROM "
+      "{p}producer_outbox e "
+      "WHERE e.tenant_id = c.tenant_id AND e.aggregate_key = c.aggregate_key AND e.destination = c.destination "
+      "AND e.aggregate_sequence < c.aggregate_sequence AND e.status NOT IN ('Dispatched', 'Discarded'))");
   expect(m, wrong == 0, "the specification's predicate");
 }
 
-/* --- steps ------------------------------------------------------------------------------------------------------------------------ */
+/* --- steps
+ * ------------------------------------------------------------------------------------------------------------------------
+ */
 
 static void enqueue(model *m) {
   bool commits = roll(m, 5) > 0;
@@ -110,7 +125,8 @@ static void enqueue(model *m) {
     trilha_message message = trilha_producer_message("acme", name);
     bool both = roll(m, 2) == 0;
     message.message_type = both ? TRILHA_TEXT("a.x") : TRILHA_TEXT("b.x");
-    if (trilha_producer_enqueue(&m->producer, &message, &said, &err) != TRILHA_OK) fail_msg("%s: %s", err.code, err.text);
+    if (trilha_producer_enqueue(&m->producer, &message, &said, &err) != TRILHA_OK)
+      fail_msg("%s: %s", err.code, err.text);
     known_message *known = &m->messages[key][m->count[key]++];
     *known = (known_message){.goes_to = {both, true}};
     memcpy(known->id, said.message_id, sizeof known->id);
@@ -125,7 +141,8 @@ static void note_claimed(model *m, const trilha_lane_lease *lease, int destinati
   known_lane *lane = &m->lanes[key][destination];
   expect(m, may_be_claimed(m, key, destination), "a lane is claimed that is leased, dead or in backoff");
   int64_t head = head_of(m, key, destination);
-  /* A head that points before the first waiting message is right too: what is between went elsewhere or was given up. */
+  /* A head that points before the first waiting message is right too: what is between went elsewhere or was given up.
+   */
   expect(m, head == 0 || lease->head_sequence <= head, "a claim skips an unfinished message");
   lane->token = lease->token;
   lane->expired = !lasts;
@@ -173,7 +190,8 @@ static trilha_status check_row(void *user, const trilha_outbox_row *row, trilha_
   int key = f->h->key, destination = f->h->destination;
   if (f->count < RUN) f->sequences[f->count++] = row->aggregate_sequence;
   bool known = row->aggregate_sequence >= 1 && row->aggregate_sequence <= m->count[key];
-  expect(m, known && strcmp(m->messages[key][row->aggregate_sequence - 1].id, row->message_id) == 0, "a message is another one");
+  expect(m, known && strcmp(m->messages[key][row->aggregate_sequence - 1].id, row->message_id) == 0,
+         "a message is another one");
   expect(m, row->previous_sequence == previous_of(m, key, destination, row->aggregate_sequence), "previous_sequence");
   return m->violated == NULL ? TRILHA_OK : TRILHA_CANCELLED;
 }
@@ -222,7 +240,8 @@ static void settle(model *m) {
   if (fails) o.next_sequence = f.sequences[delivered];
   if (fails && !o.dead) o.delay_ms = roll(m, 2) * FAR_MS;
   if (m->store->op->settle(m->store, destination, &o, 1, &err) != TRILHA_OK) fail_msg("%s: %s", err.code, err.text);
-  expect(m, o.settled == current, "a settlement under a lease that is not the current one, or none under the one that is");
+  expect(m, o.settled == current,
+         "a settlement under a lease that is not the current one, or none under the one that is");
   m->refused += !o.settled;
   m->settled += o.settled;
   m->died += o.settled && o.failed && o.dead;
@@ -234,7 +253,8 @@ static void renew(model *m) {
   held *h = &m->leases[roll(m, (int)m->held)];
   known_lane *lane = &m->lanes[h->key][h->destination];
   trilha_status status = m->store->op->renew(m->store, trilha_text_of(names[h->destination]), &h->lease, FAR_MS, NULL);
-  expect(m, (status == TRILHA_OK) == (lane->token == h->lease.token), "a renewal of a lease that is not the current one");
+  expect(m, (status == TRILHA_OK) == (lane->token == h->lease.token),
+         "a renewal of a lease that is not the current one");
   if (status == TRILHA_OK) lane->expired = false;
 }
 
@@ -248,10 +268,11 @@ static void operate(model *m) {
   bool allowed = lane->dead && sequence == head_of(m, key, destination);
   unsigned char id[16];
   assert_true(trilha_uuid_parse(trilha_text_of(m->messages[key][sequence - 1].id), id));
-  const trilha_outbox_operation operation = {.destination = trilha_text_of(names[destination]),
-                                             .user = TRILHA_TEXT("model"),
-                                             .reason = TRILHA_TEXT("dice"),
-                                             .reconciliation = discard ? TRILHA_TEXT("unknown there") : (trilha_text){0}};
+  const trilha_outbox_operation operation = {
+      .destination = trilha_text_of(names[destination]),
+      .user = TRILHA_TEXT("model"),
+      .reason = TRILHA_TEXT("dice"),
+      .reconciliation = discard ? TRILHA_TEXT("unknown there") : (trilha_text){0}};
   trilha_status status = m->store->op->operate(m->store, id, &operation, discard, NULL);
   expect(m, (status == TRILHA_OK) == allowed, "an operator passes what is not a dead head, or cannot pass one");
   if (status != TRILHA_OK) return;
@@ -284,7 +305,9 @@ static void step(model *m) {
     end_pauses(m);
 }
 
-/* --- the whole ------------------------------------------------------------------------------------------------------------------------ */
+/* --- the whole
+ * ------------------------------------------------------------------------------------------------------------------------
+ */
 
 static model *begin(const trilha_fixture *f) {
   model *m = calloc(1, sizeof *m);
@@ -292,7 +315,8 @@ static model *begin(const trilha_fixture *f) {
   m->producer = trilha_producer_open(f, true);
   trilha_outbox *outbox = trilha_producer_outbox(f);
   trilha_error err = {0};
-  if (trilha_outbox_route_add(outbox, TRILHA_TEXT("a.*"), TRILHA_TEXT("some"), &err) != TRILHA_OK) fail_msg("%s", err.text);
+  if (trilha_outbox_route_add(outbox, TRILHA_TEXT("a.*"), TRILHA_TEXT("some"), &err) != TRILHA_OK)
+    fail_msg("%s", err.text);
   trilha_outbox_close(outbox);
   const trilha_store_options options = {.url = trilha_text_of(f->url)};
   trilha_status status = f->is_postgres ? trilha_postgres_outbox_open(&options, "billing", &m->store, &err)
@@ -337,14 +361,20 @@ static void the_relay_agrees_with_the_model_for_any_schedule(void **state) {
   int steps = 0;
   for (; steps < STEPS && m->violated == NULL; steps++) step(m);
   drain(m);
-  printf("# claimed %d, settled %d, refused %d, dead %d, retried or discarded %d\n", m->claimed, m->settled, m->refused, m->died, m->operated);
+  printf("# claimed %d, settled %d, refused %d, dead %d, retried or discarded %d\n", m->claimed, m->settled, m->refused,
+         m->died, m->operated);
   if (m->violated != NULL) fail_msg("seed %u, step %d: %s", seed, steps, m->violated);
   int64_t given_up = 0;
   for (int key = 0; key < KEYS; key++)
     for (int64_t i = 0; i < m->count[key]; i++)
       for (int d = 0; d < DESTINATIONS; d++) given_up += m->messages[key][i].fate[d] == GIVEN_UP;
-  assert_int_equal(trilha_producer_count(&m->producer, "SELECT count(*) FROM {p}producer_outbox WHERE status = 'Discarded'"), given_up);
-  assert_int_equal(trilha_producer_count(&m->producer, "SELECT count(*) FROM {p}producer_outbox WHERE status NOT IN ('Discarded', 'Dispatched')"), 0);
+  assert_int_equal(
+      trilha_producer_count(&m->producer, "SELECT count(*) FROM {p}producer_outbox WHERE status = 'Discarded'"),
+      given_up);
+  assert_int_equal(
+      trilha_producer_count(&m->producer,
+                            "SELECT count(*) FROM {p}producer_outbox WHERE status NOT IN ('Discarded', 'Dispatched')"),
+      0);
   end(m);
 }
 
@@ -362,7 +392,8 @@ static void the_model_catches_a_relay_that_breaks_the_rules(void **state) {
   m->violated = NULL;
   for (int key = 0; key < KEYS; key++)
     for (int d = 0; d < DESTINATIONS; d++) m->lanes[key][d].expired = false;
-  trilha_producer_run(&m->producer, pg ? "UPDATE {p}outbox_lane SET due_at = '-infinity'" : "UPDATE {p}outbox_lane SET due_us = 0");
+  trilha_producer_run(&m->producer,
+                      pg ? "UPDATE {p}outbox_lane SET due_at = '-infinity'" : "UPDATE {p}outbox_lane SET due_us = 0");
   for (int i = 0; i < 20 && m->violated == NULL; i++) claim(m, true);
   assert_non_null(m->violated);
   end(m);

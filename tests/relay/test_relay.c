@@ -461,6 +461,47 @@ static void every_tenant_gets_its_turn_where_there_are_more_than_a_claim_can_vis
   trilha_producer_close(&p);
 }
 
+/* Pages that one claim of 8 lanes touches. */
+static int64_t pages_of_a_claim(const trilha_producer *p) {
+  char plan[8192];
+  for (int warm = 0; warm < 2; warm++) { /* plans are made by the first */
+    trilha_producer_run(p, "UPDATE {p}outbox_lane SET state = 'R', due_at = now() WHERE state = 'L'");
+    trilha_producer_run(p, "VACUUM {p}outbox_lane"); /* dead versions of the step above are not what is measured */
+    trilha_producer_text(p,
+                         "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT * FROM {p}outbox_claim(0::smallint, 'o', '', "
+                         "8, 8, 60000)",
+                         plan, sizeof plan);
+  }
+  const char *hit = strstr(plan, "\"Shared Hit Blocks\": "), *read = strstr(plan, "\"Shared Read Blocks\": ");
+  assert_true(hit != NULL && read != NULL);
+  return strtoll(strchr(hit, ':') + 1, NULL, 10) + strtoll(strchr(read, ':') + 1, NULL, 10);
+}
+
+/* On PostgreSQL alone: on SQLite the statements name their index. */
+static void a_claim_costs_the_same_however_much_is_blocked_behind_a_dead_head(void **state) {
+  const trilha_fixture *f = *state;
+  if (!f->is_postgres) return;
+  trilha_producer p = trilha_producer_open(f, true);
+  char key[8];
+  for (int i = 0; i < 9; i++) {
+    snprintf(key, sizeof key, "%d", i);
+    trilha_producer_say(&p, "acme", key);
+  }
+  trilha_producer_run(&p, "UPDATE {p}outbox_lane SET state = 'X' WHERE aggregate_key = '0'");
+  int64_t before = pages_of_a_claim(&p);
+  trilha_producer_run(
+      &p,
+      "INSERT INTO {p}outbox_message SELECT aggregate_id, aggregate_sequence + n, destinations, created_at, "
+      "gen_random_uuid(), tenant_id, company_id, aggregate_type, aggregate_key, message_type, version, "
+      "origin, correlation_id, causation_id, traceparent, occurred_at, payload FROM {p}outbox_message, "
+      "generate_series(1, 20000) n WHERE aggregate_key = '0'");
+  int64_t after = pages_of_a_claim(&p);
+  printf("# pages: %lld with nothing blocked, %lld with 20,000 messages blocked\n", (long long)before,
+         (long long)after);
+  assert_true(after <= 2 * before); /* a claim that looked at them would touch thousands */
+  trilha_producer_close(&p);
+}
+
 /* --- running
  * ----------------------------------------------------------------------------------------------------------------- */
 
@@ -629,6 +670,7 @@ int main(void) {
       TEST(a_message_whose_workers_never_end_is_dead_after_the_same_number_of_attempts),
       TEST(a_tenant_with_many_lanes_does_not_delay_another_beyond_one_claim),
       TEST(every_tenant_gets_its_turn_where_there_are_more_than_a_claim_can_visit),
+      TEST(a_claim_costs_the_same_however_much_is_blocked_behind_a_dead_head),
       TEST(windows_that_do_not_fit_are_refused_with_their_numbers),
       TEST(a_destination_that_is_not_routed_is_an_error_not_an_idle_relay),
       TEST(several_workers_deliver_everything_once_and_in_order_while_producers_go_on),
