@@ -8,7 +8,7 @@ MESON_FLAGS ?=
 export PYTHONDONTWRITEBYTECODE = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build test demo check format tidy sanitize threads bench fault fuzz memory handover install clean fresh
+.PHONY: help deps build test demo check format tidy sanitize threads bench fault fuzz memory volume handover install clean fresh
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -69,7 +69,11 @@ handover: ## a durable consumer from 260,000 events behind to live, killed at ra
 	@TRILHA_HANDOVER_EVENTS=260000 tools/run-tests build-test --setup=-Dfault_points=true --postgres --times=10 consumer-handover-sqlite consumer-handover-postgresql
 
 memory: ## the Nth allocation fails, for every public call and every N, on both stores (half an hour)
-	@TRILHA_TEST_THOROUGH=1 tools/run-tests build-test --setup=-Dfault_points=true --postgres --times=10 --suite=memory
+	@TRILHA_TEST_THOROUGH=1 tools/run-tests build-test --setup=-Dfault_points=true --postgres --times=10 memory-calls-sqlite memory-calls-postgresql
+
+volume: ## a million events published and consumed, ten thousand types, on both stores: memory and descriptors stay flat
+	@TRILHA_VOLUME_EVENTS=1000000 TRILHA_VOLUME_TYPES=10000 tools/run-tests build-test --setup=-Dfault_points=true --postgres --times=20 \
+	  memory-volume-sqlite memory-volume-postgresql
 
 bench: ## run the benchmarks
 	@test -f build-bench/build.ninja || meson setup build-bench -Dtests=false --buildtype=release >/dev/null
