@@ -50,14 +50,14 @@ SANITIZED = CC=clang CXX=clang++ tools/run-tests $(1) --postgres --setup=-Db_san
   --setup=-Dfault_points=true $(foreach flag,$(MESON_FLAGS),--setup=$(flag))
 ADDRESS = address,undefined
 # Suites of rooms in which more than one thread runs.
-THREADED = threads eventlog registry redaction bus conformance fault
+THREADED = threads eventlog registry redaction bus conformance
 # The thread sanitizer of clang 14 cannot place its shadow memory where the kernel randomizes with more bits than it knows.
 STEADY = $$(setarch -R true 2>/dev/null && echo setarch -R)
 
 sanitize: ## run the tests under the address and undefined behaviour sanitizers
 	@UBSAN_OPTIONS=$${UBSAN_OPTIONS:-halt_on_error=1:abort_on_error=1:print_stacktrace=1} \
 	  LSAN_OPTIONS=suppressions=$(CURDIR)/tests/support/leaks-of-libraries:print_suppressions=0 \
-	  $(call SANITIZED,build-asan,$(ADDRESS)) --times=8 --no-suite=tools $(T)
+	  $(call SANITIZED,build-asan,$(ADDRESS)) --times=8 --no-suite=tools --no-suite=processes $(T)
 
 threads: ## run the tests of rooms with threads under the thread sanitizer
 	@$(STEADY) env $(call SANITIZED,build-tsan,thread) --times=12 $(if $(T),$(T),$(foreach suite,$(THREADED),--suite=$(suite)))
