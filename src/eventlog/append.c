@@ -7,9 +7,15 @@
  * answered.
  */
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/error.h"
 #include "eventlog/eventlog_internal.h"
+
+enum {
+  GATHER_PART = 4,        /* of the last commit's time */
+  GATHER_NS_MAX = 1000000 /* 1 ms */
+};
 
 static size_t request_bytes(const trilha_append_item *items, size_t count) {
   size_t bytes = 0;
@@ -140,17 +146,38 @@ static trilha_append_request *take_batch(trilha_eventlog *log, size_t *ret_count
   log->first = last->next;
   if (log->first == NULL) log->last = NULL;
   last->next = NULL;
+  log->last_callers = 0;
+  for (trilha_append_request *r = taken; r != NULL; r = r->next) log->last_callers++;
+  log->queued -= log->last_callers;
   *ret_count = count;
   return taken;
 }
 
+/* Those who shared the last commit were answered a moment ago, and are likely to come back together. Who leads now
+ * waits for as many of them as there were, for a small part of what that commit took: the first one back would
+ * otherwise commit alone and the rest in the batch after it. A lone caller, or one that finds a queue, waits for
+ * nobody. Mutex held. */
+static void gather(trilha_eventlog *log, trilha_append_request *leader) {
+  if (log->queued >= log->last_callers) return;
+  int64_t patience_ns = log->last_commit_ns / GATHER_PART;
+  if (patience_ns > GATHER_NS_MAX) patience_ns = GATHER_NS_MAX;
+  int64_t until_ns = trilha_clock_monotonic_ns() + patience_ns;
+  const struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
+  log->gathering = leader;
+  while (log->queued < log->last_callers && pthread_cond_timedwait(&leader->wake, &log->mutex, &until) == 0) continue;
+  log->gathering = NULL;
+}
+
 /* Leads one batch. Mutex held on entry and exit. */
-static void lead(trilha_eventlog *log) {
+static void lead(trilha_eventlog *log, trilha_append_request *leader) {
   size_t count;
+  gather(log, leader);
   trilha_append_request *taken = take_batch(log, &count);
   pthread_mutex_unlock(&log->mutex);
+  int64_t begin_ns = trilha_clock_monotonic_ns();
   run_batch(log, taken, count);
   pthread_mutex_lock(&log->mutex);
+  log->last_commit_ns = trilha_clock_monotonic_ns() - begin_ns;
   for (trilha_append_request *r = taken, *next; r != NULL; r = next) {
     next = r->next; /* r is its caller's stack: not ours any more once done is seen */
     r->done = true;
@@ -166,13 +193,15 @@ static void lead(trilha_eventlog *log) {
 
 static void append_request(trilha_eventlog *log, trilha_append_item *items, size_t count) {
   trilha_append_request request = {.items = items, .count = count, .bytes = request_bytes(items, count)};
-  pthread_cond_init(&request.wake, NULL);
+  pthread_cond_init(&request.wake, &log->monotonic);
   pthread_mutex_lock(&log->mutex);
   if (log->last != NULL)
     log->last->next = &request;
   else
     log->first = &request;
   log->last = &request;
+  log->queued++;
+  if (log->gathering != NULL && log->queued >= log->last_callers) pthread_cond_signal(&log->gathering->wake);
   if (!log->led) {
     log->led = true;
     request.lead = true;
@@ -181,7 +210,7 @@ static void append_request(trilha_eventlog *log, trilha_append_item *items, size
   while (!request.done) {
     if (request.lead && log->first == &request) {
       request.lead = false;
-      lead(log);
+      lead(log, &request);
     } else {
       pthread_cond_wait(&request.wake, &log->mutex);
     }
@@ -220,6 +249,8 @@ trilha_status trilha_eventlog_new(trilha_store *store, unsigned batch_max, int64
   log->diagnostics = *diagnostics;
   log->registry_revision = -1;
   pthread_mutex_init(&log->mutex, NULL);
+  pthread_condattr_init(&log->monotonic);
+  pthread_condattr_setclock(&log->monotonic, CLOCK_MONOTONIC);
   *ret_log = log;
   return TRILHA_OK;
 }
@@ -231,6 +262,7 @@ void trilha_eventlog_on_commit(trilha_eventlog *log, trilha_eventlog_committed c
 
 void trilha_eventlog_free(trilha_eventlog *log) {
   if (log == NULL) return;
+  pthread_condattr_destroy(&log->monotonic);
   pthread_mutex_destroy(&log->mutex);
   free(log);
 }

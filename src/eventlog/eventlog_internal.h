@@ -26,10 +26,15 @@ struct trilha_eventlog {
   trilha_eventlog_committed committed; /* may be NULL */
   void *committed_user;
 
-  pthread_mutex_t mutex; /* guards what follows; never held across the store */
+  pthread_condattr_t monotonic; /* of the requests' conditions */
+  pthread_mutex_t mutex;        /* guards what follows; never held across the store */
   trilha_append_request *first, *last;
-  bool led;                  /* somebody leads */
-  int64_t registry_revision; /* seen last */
+  size_t queued;                    /* requests between them */
+  bool led;                         /* somebody leads */
+  trilha_append_request *gathering; /* the leader, while it waits for others; else NULL */
+  size_t last_callers;              /* requests of the last batch */
+  int64_t last_commit_ns;           /* what it took */
+  int64_t registry_revision;        /* seen last */
 };
 
 /* The arguments of a replay: USAGE when one is wrong. */
