@@ -50,7 +50,7 @@ SANITIZED = CC=clang CXX=clang++ tools/run-tests $(1) --postgres --setup=-Db_san
   --setup=-Dfault_points=true $(foreach flag,$(MESON_FLAGS),--setup=$(flag))
 ADDRESS = address,undefined
 # Suites of rooms in which more than one thread runs.
-THREADED = threads eventlog registry redaction bus conformance
+THREADED = threads http eventlog registry redaction bus conformance
 # The thread sanitizer of clang 14 cannot place its shadow memory where the kernel randomizes with more bits than it knows.
 STEADY = $$(setarch -R true 2>/dev/null && echo setarch -R)
 

@@ -12,6 +12,8 @@ int trilha_cli_load_config(trilha_cli *cli, const trilha_cli_args *args, trilha_
 extern const trilha_cli_option trilha_cli_serve_options[];
 extern const trilha_cli_option trilha_cli_token_options[];
 extern const trilha_cli_option trilha_cli_audit_options[];
+int trilha_cli_run_errors_list(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_errors_explain(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_audit_list(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_audit_lint(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_serve(trilha_cli *cli, const trilha_cli_args *args);

@@ -92,7 +92,29 @@
    .operands_max = TRILHA_CLI_OPERANDS_ANY,                                                                             \
    .shared = TRILHA_CLI_JSON,                                                                                           \
    .examples = {{"trilha audit lint nexio.approval.granted", {"fits", "serve"}}},                                       \
-   .run = trilha_cli_run_audit_lint}
+   .run = trilha_cli_run_audit_lint},                                                                                   \
+  {.noun = "errors",                                                                                                    \
+   .name = "list",                                                                                                      \
+   .summary = {"HTTP statuses of error codes, and why", "status HTTP dos códigos de erro, e por quê"},                  \
+   .explains = {"Lists the rules that give an error code its HTTP status: exact mappings with their reason, then the "  \
+                "ten suffixes, then 400. The reason is never part of an answer.",                                       \
+                "Lista as regras que dão a um código de erro seu status HTTP: os mapeamentos exatos com sua razão, "    \
+                "depois os dez sufixos, depois 400. A razão nunca faz parte de uma resposta."},                         \
+   .operands = "",                                                                                                      \
+   .shared = TRILHA_CLI_JSON,                                                                                           \
+   .examples = {{"trilha errors list", {"the whole table", "a tabela inteira"}}},                                       \
+   .run = trilha_cli_run_errors_list},                                                                                  \
+  {.noun = "errors",                                                                                                    \
+   .name = "explain",                                                                                                   \
+   .summary = {"one error code", "um código de erro"},                                                                  \
+   .explains = {"Says which HTTP status a code has, by which rule and why, and what to do about it where that is known.", \
+                "Diz qual status HTTP um código tem, por qual regra e por quê, e o que fazer quando se sabe."},         \
+   .operands = "CODE",                                                                                                  \
+   .operands_min = 1,                                                                                                   \
+   .operands_max = 1,                                                                                                   \
+   .shared = TRILHA_CLI_JSON,                                                                                           \
+   .examples = {{"trilha errors explain STORE_URL_INVALID", {"what to do?", "o que fazer?"}}},                      \
+   .run = trilha_cli_run_errors_explain}
 /* clang-format on */
 
 #endif

@@ -48,16 +48,19 @@ void trilha_answer_problem(trilha_http_answer *answer, unsigned status, const ch
   trilha_buffer_add_string(&answer->body, "}\n");
 }
 
-unsigned trilha_status_of_error(const trilha_error *error) {
+/* By its code; but what is no fault of the caller's never looks like one because nobody has mapped its code. */
+static unsigned status_of(const trilha_error_map *map, const trilha_error *error) {
+  const trilha_error_mapping *mapping = NULL;
+  const char *suffix = NULL;
+  unsigned status = trilha_error_map_status(map, trilha_text_of(error->code), &mapping, &suffix);
+  if (mapping != NULL || suffix != NULL) return status;
   switch (error->status) {
     case TRILHA_INVALID:
     case TRILHA_USAGE:
     case TRILHA_LIMIT:
-      return 400;
     case TRILHA_NOT_FOUND:
-      return 404;
     case TRILHA_CONFLICT:
-      return 409;
+      return status;
     case TRILHA_UNAVAILABLE:
     case TRILHA_OUTCOME_UNKNOWN:
     case TRILHA_TIMEOUT:
@@ -67,8 +70,8 @@ unsigned trilha_status_of_error(const trilha_error *error) {
   }
 }
 
-void trilha_answer_error(trilha_http_answer *answer, const trilha_error *error) {
-  unsigned status = trilha_status_of_error(error);
-  trilha_answer_problem(answer, status, error->code, status < 500 ? error->text : NULL);
-  if (status == 503) trilha_http_answer_header_add(answer, "Retry-After", "1");
+void trilha_answer_error(trilha_call *call, const trilha_error *error) {
+  unsigned status = status_of(call->serve->errors, error);
+  trilha_answer_problem(call->answer, status, error->code, status < 500 ? error->text : NULL);
+  if (status == 503) trilha_http_answer_header_add(call->answer, "Retry-After", "1");
 }

@@ -14,7 +14,7 @@ static bool add_event(trilha_call *call, const trilha_event *event, bool cloud) 
   size_t size = 0;
   trilha_error error = {0};
   if (trilha_event_to_json(event, &json, &size, &error) != TRILHA_OK) {
-    trilha_answer_error(call->answer, &error);
+    trilha_answer_error(call, &error);
     return false;
   }
   trilha_buffer_append(out, json, size);
@@ -55,7 +55,7 @@ static void query(trilha_call *call, const trilha_events_filter *filter, bool ke
   trilha_events_page *page = NULL;
   trilha_error error = {0};
   if (trilha_events_query(call->serve->handle, filter, &page, &error) != TRILHA_OK) {
-    trilha_answer_error(call->answer, &error);
+    trilha_answer_error(call, &error);
     return;
   }
   answer_page(call, page, keyset);
@@ -103,7 +103,7 @@ void trilha_api_event(trilha_call *call) {
   trilha_error error = {0};
   if (!trilha_api_no_parameters(call)) return;
   if (trilha_event_get(call->serve->handle, call->operand, &event, &error) != TRILHA_OK) {
-    trilha_answer_error(call->answer, &error);
+    trilha_answer_error(call, &error);
     return;
   }
   bool cloud = trilha_wants_cloudevents(call->request);

@@ -59,7 +59,7 @@ static bool audited(trilha_call *call, trilha_text colony) {
                               .pair_count = 1};
   trilha_error error = {0};
   if (trilha_audit_write(call->serve->handle, &entry, &error) == TRILHA_OK) return true;
-  trilha_answer_error(call->answer, &error);
+  trilha_answer_error(call, &error);
   return false;
 }
 
@@ -69,7 +69,7 @@ static void reprocess(trilha_call *call, trilha_text colony) {
   trilha_text user = trilha_text_of(call->caller.identity.subject);
   if (!audited(call, colony)) return;
   if (trilha_reprocess(call->serve->handle, colony, user, call->serve->reprocess_wait_ms, &done, &error) != TRILHA_OK) {
-    trilha_answer_error(call->answer, &error);
+    trilha_answer_error(call, &error);
     return;
   }
   trilha_buffer_add_format(&call->answer->body, "{\"reprocessados\":%lld,\"falhas\":%lld",
@@ -134,7 +134,7 @@ static trilha_dead_letters *letters_of(trilha_call *call, const trilha_dead_lett
   trilha_dead_letters *letters = NULL;
   trilha_error error = {0};
   if (trilha_dead_letters_query(call->serve->handle, filter, &letters, &error) == TRILHA_OK) return letters;
-  trilha_answer_error(call->answer, &error);
+  trilha_answer_error(call, &error);
   return NULL;
 }
 
@@ -200,7 +200,7 @@ void trilha_api_letter_stats(trilha_call *call) {
   trilha_dead_letter_statistics *stats = NULL;
   trilha_error error = {0};
   if (trilha_dead_letter_stats(call->serve->handle, &stats, &error) != TRILHA_OK) {
-    trilha_answer_error(call->answer, &error);
+    trilha_answer_error(call, &error);
     return;
   }
   trilha_buffer *out = &call->answer->body;
@@ -236,7 +236,7 @@ void trilha_api_types(trilha_call *call) {
   trilha_registered_types *types = NULL;
   trilha_error error = {0};
   if (trilha_registry_list(call->serve->handle, p[0].text, &types, &error) != TRILHA_OK) {
-    trilha_answer_error(call->answer, &error);
+    trilha_answer_error(call, &error);
     return;
   }
   trilha_buffer *out = &call->answer->body;
@@ -272,7 +272,7 @@ void trilha_api_consumers(trilha_call *call) {
   trilha_consumer_states *states = NULL;
   trilha_error error = {0};
   if (trilha_consumers_list(call->serve->handle, p[0].text, &states, &error) != TRILHA_OK) {
-    trilha_answer_error(call->answer, &error);
+    trilha_answer_error(call, &error);
     return;
   }
   trilha_buffer *out = &call->answer->body;

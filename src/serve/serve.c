@@ -67,6 +67,7 @@ trilha_status trilha_serve_start(const trilha_serve_options *options, trilha_ser
   serve->reprocess_wait_ms = (unsigned)trilha_config_number(config, TRILHA_SETTING_API_REPROCESS_WAIT_MS);
   serve->reprocess_most = workers < 2 ? 1 : workers / 2;
   trilha_status status = gate_start(serve, config, err);
+  if (status == TRILHA_OK) status = trilha_error_map_new(&serve->errors, err);
   if (status == TRILHA_OK) status = trilha_sample_start(&serve->sample, serve->handle, err);
   if (status == TRILHA_OK) status = listen_on(serve, config, err);
   if (status != TRILHA_OK) {
@@ -122,6 +123,7 @@ void trilha_serve_stop(trilha_serve *serve) {
   trilha_rate_free(serve->gate.requests);
   trilha_rate_free(serve->gate.reprocesses);
   trilha_gate_rules_free(serve->gate.rules);
+  trilha_error_map_free(serve->errors);
   pthread_rwlock_destroy(&serve->gate.lock);
   free(serve);
 }

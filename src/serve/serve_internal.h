@@ -10,6 +10,7 @@
 #include "http/http.h"
 #include "serve/serve.h"
 #include "trilha/delivery.h"
+#include "trilha/errors.h"
 
 /* --- who may in (gate.c) ------------------------------------------------------------------------------------- */
 
@@ -114,6 +115,7 @@ struct trilha_serve {
   trilha_gate gate;
   trilha_sample sample;
   trilha_counters counters;
+  trilha_error_map *errors; /* codes to statuses */
   trilha_http_server *api, *status;
   int64_t started_us, stop_ms, alert_at;
   unsigned reprocess_wait_ms, reprocess_most;
@@ -168,8 +170,7 @@ bool trilha_api_parameters(trilha_call *call, trilha_parameter *parameters, size
 /* application/problem+json (RFC 9457); code and detail may be NULL. */
 void trilha_answer_problem(trilha_http_answer *answer, unsigned status, const char *code, const char *detail);
 /* An error of the library: what the caller did wrong is told, what is wrong here is only named by its code. */
-void trilha_answer_error(trilha_http_answer *answer, const trilha_error *error);
-unsigned trilha_status_of_error(const trilha_error *error);
+void trilha_answer_error(trilha_call *call, const trilha_error *error);
 /* ,"name":"text" with an absent text as null. */
 void trilha_add_member(trilha_buffer *out, bool first, const char *name, const char *text);
 

@@ -52,7 +52,7 @@ void trilha_api_audit(trilha_call *call) {
   trilha_audit_records *records = NULL;
   trilha_error error = {0};
   if (trilha_audit_list(call->serve->handle, &filter, &records, &error) != TRILHA_OK) {
-    trilha_answer_error(call->answer, &error);
+    trilha_answer_error(call, &error);
     return;
   }
   answer_records(call, records);

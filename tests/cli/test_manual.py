@@ -11,7 +11,7 @@ MAN = ROOT / "man"
 PAGES = {"init": "trilha-init", "publish": "trilha-publish", "events": "trilha-events", "registry": "trilha-registry",
          "keyring": "trilha-keyring", "schema": "trilha-schema", "consume": "trilha-consume",
          "consumers": "trilha-consumers", "dlq": "trilha-dlq", "outbox": "trilha-outbox", "worker": "trilha-outbox",
-         "audit": "trilha-audit", "serve": "trilha-serve", "config": "trilha-serve", "token": "trilha-serve"}
+         "audit": "trilha-audit", "errors": "trilha-errors", "serve": "trilha-serve", "config": "trilha-serve", "token": "trilha-serve"}
 
 
 def commands():
