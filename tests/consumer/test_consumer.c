@@ -487,6 +487,40 @@ static void two_groups_of_a_colony_never_share_a_type_at_once(void **state) {
   assert_int_equal(two.seen[0], 3);
 }
 
+/* Names that quote each other share nothing, and are shown with the group that has them. */
+static void groups_are_told_apart_whatever_their_types_are_called(void **state) {
+  trilha *handle = begin(state);
+  const trilha_text names[] = {TRILHA_TEXT("b"), TRILHA_TEXT("x\"b"), TRILHA_TEXT("x\\"), TRILHA_TEXT("a\"b\\c{}é")};
+  const trilha_text groups[] = {TRILHA_TEXT("um"), TRILHA_TEXT("dois"), TRILHA_TEXT("tr\"ês"), TRILHA_TEXT("quatro")};
+  witness w = {0};
+  running r[4] = {{0}};
+  for (size_t i = 0; i < 4; i++) {
+    trilha_consumer_options options = {.colonia = TRILHA_TEXT("D-4"),
+                                       .grupo = groups[i],
+                                       .types = &names[i],
+                                       .type_count = 1,
+                                       .handler = see,
+                                       .user = &w,
+                                       .lease_ms = 20000};
+    assert_int_equal(trilha_consumer_new(handle, &options, &r[i].consumer, NULL), TRILHA_OK);
+    assert_int_equal(pthread_create(&r[i].thread, NULL, run_consumer, &r[i]), 0);
+  }
+  size_t live = 0;
+  for (trilha_deadline end = trilha_deadline_in_ms(30000); live < 4;) {
+    trilha_consumer_states *states = NULL;
+    assert_false(trilha_deadline_passed(end));
+    assert_int_equal(trilha_consumers_list(handle, TRILHA_TEXT("D-4"), &states, NULL), TRILHA_OK);
+    live = 0;
+    for (size_t i = 0; i < states->count; i++)
+      for (size_t k = 0; k < 4; k++)
+        live += trilha_text_is(names[k], states->items[i].tipo) && trilha_text_is(groups[k], states->items[i].grupo) &&
+                states->items[i].holder != NULL;
+    trilha_consumer_states_free(states);
+    trilha_clock_sleep_ms(10);
+  }
+  for (size_t i = 0; i < 4; i++) stop(&r[i]);
+}
+
 static void G2_an_event_whose_publisher_died_before_delivering_reaches_the_consumer(void **state) {
   trilha *handle = begin(state);
   trilha_fixture *f = *state;
@@ -597,6 +631,7 @@ int main(int argc, char **argv) {
       ON_A_FRESH_STORE(R17_a_reprocess_asked_elsewhere_is_answered_by_every_group_of_the_colony),
       ON_A_FRESH_STORE(R18_a_second_consumer_stands_by_and_takes_over),
       ON_A_FRESH_STORE(two_groups_of_a_colony_never_share_a_type_at_once),
+      ON_A_FRESH_STORE(groups_are_told_apart_whatever_their_types_are_called),
       ON_A_FRESH_STORE(G2_an_event_whose_publisher_died_before_delivering_reaches_the_consumer),
       ON_A_FRESH_STORE(bad_options_are_refused_with_what_is_wrong),
       ON_A_FRESH_STORE(an_effect_in_the_cursor_s_transaction_happens_once_however_often_the_consumer_is_killed),

@@ -50,6 +50,7 @@ static other connect_to(const char *url) {
   other o = {0};
   if (strncmp(url, "sqlite:", 7) == 0) {
     assert_int_equal(sqlite3_open_v2(url + 7, &o.db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+    sqlite3_busy_timeout(o.db, 20000); /* a follower's write may be under way */
     return o;
   }
   o.pg = PQconnectdb(url);

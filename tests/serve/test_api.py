@@ -325,9 +325,9 @@ def test_metrics_are_sound_to_prometheus_with_hostile_names():
         server.store.write("hostile.json", json.dumps({"tipo": hostile, "versao": "1.0.0", "schema": {"x-redacao": "manter"}}))
         assert server.store.run("registry", "apply", "hostile.json").status == 0
         failed(server)
-        consumed = server.store.run("consume", "--colony", "D-4", "--type", hostile, "--once", "--each", "--shell", "cat")
+        consumed = server.store.run("consume", "--colony", "D-4", "--type", hostile, "--group", "g", "--once", "--each", "--shell", "cat")
         server.until(lambda: server.metric('dead_letter_queue_pending{colonia="D-4"}') == 1)
-        lag = 'trilha_consumer_lag_events{colonia="D-4",grupo="",tipo="a\\"b\\\\c{}é"}'
+        lag = 'trilha_consumer_lag_events{colonia="D-4",grupo="g",tipo="a\\"b\\\\c{}é"}'
         assert consumed.status == 0, consumed
         server.until(lambda: server.metric(lag) == 0)
         assert server.metric("trilha_dead_letters_alert") == 1 and server.metric("trilha_store_up") == 1

@@ -123,9 +123,18 @@ UPDATE core_consumer_lease SET boot_id = ?4, boot_us = ?5 WHERE colonia = ?1 AND
 -- Needs the write transaction. Index: core_consumer_lease's own. What handles with plain subscriptions left behind.
 DELETE FROM core_consumer_lease WHERE colonia = ?1 AND grupo >= 'live ' AND grupo < 'live!' AND (boot_id <> ?2 OR boot_us <= ?3);
 
--- name: leases_of_colony
--- Index: core_consumer_lease's own.
-SELECT grupo, holder, token, boot_id IS ?2 AND boot_us > ?3, types FROM core_consumer_lease WHERE colonia = ?1 ORDER BY grupo;
+-- name: lease_rival
+-- Index: core_consumer_lease's own. A live lease of another group of the colony that shares a type with ?5, a JSON array; plain subscriptions
+-- hold no cursor.
+SELECT l.holder FROM core_consumer_lease l
+WHERE l.colonia = ?1 AND l.grupo <> ?2 AND substr(l.grupo, 1, 5) <> 'live ' AND l.boot_id IS ?3 AND l.boot_us > ?4
+  AND EXISTS (SELECT 1 FROM json_each(l.types) t WHERE t.value IN (SELECT m.value FROM json_each(?5) m)) ORDER BY l.grupo LIMIT 1;
+
+-- name: lease_of_type
+-- Index: core_consumer_lease's own. Who has the cursor of a type, or had it last.
+SELECT l.grupo, l.holder, l.token, l.boot_id IS ?2 AND l.boot_us > ?3 AS live FROM core_consumer_lease l
+WHERE l.colonia = ?1 AND substr(l.grupo, 1, 5) <> 'live ' AND EXISTS (SELECT 1 FROM json_each(l.types) t WHERE t.value = ?4)
+ORDER BY live DESC, l.token DESC LIMIT 1;
 
 -- name: colony_schema_find
 -- Index: the table's own.

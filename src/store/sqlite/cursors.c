@@ -265,28 +265,20 @@ static trilha_status lag_of(listing *l, trilha_consumer_row *row, trilha_error *
 /* The lease whose types name this one. */
 static trilha_status holder_of(listing *l, trilha_consumer_row *row, trilha_error *err) {
   sqlite3_stmt *s = NULL;
-  TRILHA_BUFFER_SCOPED quoted;
-  trilha_buffer_init(&quoted, 0);
-  trilha_buffer_add_format(&quoted, "\"%.*s\"", (int)row->tipo.size, row->tipo.data);
-  trilha_status status = trilha_buffer_check(&quoted, err);
-  if (status == TRILHA_OK) status = trilha_sqlite_prepare(l->c, TRILHA_SQLITE_LEASES_OF_COLONY, &s, err);
+  bool any = false;
+  row->grupo = TRILHA_TEXT("");
+  trilha_status status = trilha_sqlite_prepare(l->c, TRILHA_SQLITE_LEASE_OF_TYPE, &s, err);
   if (status != TRILHA_OK) return status;
   trilha_sqlite_bind(s, 1, row->colonia);
   trilha_sqlite_bind(s, 2, trilha_text_of(l->m.boot_id));
   sqlite3_bind_int64(s, 3, l->m.boot_us);
-  row->grupo = TRILHA_TEXT("");
-  for (bool any = true; status == TRILHA_OK;) {
-    status = trilha_sqlite_step(l->c, s, &any, err);
-    if (status != TRILHA_OK || !any) break;
-    const char *types = (const char *)sqlite3_column_text(s, 4);
-    const char *grupo = (const char *)sqlite3_column_text(s, 0);
-    if (types == NULL || grupo == NULL || strstr(types, quoted.data) == NULL) continue;
-    if (strncmp(grupo, "live ", 5) == 0) continue; /* plain subscriptions hold no cursor */
+  trilha_sqlite_bind(s, 4, row->tipo);
+  status = trilha_sqlite_step(l->c, s, &any, err);
+  if (status == TRILHA_OK && any) {
     status = trilha_sqlite_column(s, 0, &l->arena, &row->grupo, err);
     if (status == TRILHA_OK) status = trilha_sqlite_column(s, 1, &l->arena, &row->holder, err);
     row->token = sqlite3_column_int64(s, 2);
     row->live = sqlite3_column_int(s, 3) == 1;
-    if (row->live) break;
   }
   sqlite3_reset(s);
   return status;

@@ -53,9 +53,12 @@ static void types_as_json(const trilha_text *types, size_t count, trilha_buffer 
   for (size_t i = 0; i < count; i++) {
     if (i != 0) trilha_buffer_add_char(out, ',');
     trilha_buffer_add_char(out, '"');
-    for (size_t k = 0; k < types[i].size;
-         k++) { /* names of types hold no control characters: the registry refuses them */
+    for (size_t k = 0; k < types[i].size; k++) {
       char ch = types[i].data[k];
+      if ((unsigned char)ch < 0x20) {
+        trilha_buffer_add_format(out, "\\u%04x", (unsigned)ch);
+        continue;
+      }
       if (ch == '"' || ch == '\\') trilha_buffer_add_char(out, '\\');
       trilha_buffer_add_char(out, ch);
     }
@@ -90,40 +93,25 @@ static trilha_status forget(trilha_sqlite_connection *c, trilha_text colonia, co
   return trilha_sqlite_execute(c, s, err);
 }
 
-static bool names_one_of(const char *json, trilha_text types) {
-  /* Both are arrays of quoted names made by types_as_json(): an element of one is looked for in the other. */
-  for (size_t at = 1; at + 1 < types.size;) {
-    size_t end = at + 1;
-    while (end < types.size && !(types.data[end] == '"' && types.data[end - 1] != '\\')) end++;
-    if (memmem(json, strlen(json), types.data + at, end + 1 - at) != NULL) return true;
-    at = end + 2;
-  }
-  return false;
-}
-
 /* Two groups of one colony that share a type would share its cursor and lose events. *ret_holder "" when there is none.
  */
 static trilha_status find_rival(trilha_sqlite_connection *c, const trilha_lease *lease, trilha_text types,
                                 const trilha_sqlite_moment *m, char *ret_holder, trilha_error *err) {
   sqlite3_stmt *s = NULL;
-  bool row = true;
+  bool row = false;
   ret_holder[0] = '\0';
-  trilha_status status = trilha_sqlite_prepare(c, TRILHA_SQLITE_LEASES_OF_COLONY, &s, err);
+  trilha_status status = trilha_sqlite_prepare(c, TRILHA_SQLITE_LEASE_RIVAL, &s, err);
   if (status != TRILHA_OK) return status;
   trilha_sqlite_bind(s, 1, lease->colonia);
-  trilha_sqlite_bind(s, 2, trilha_text_of(m->boot_id));
-  sqlite3_bind_int64(s, 3, m->boot_us);
-  while (ret_holder[0] == '\0') {
-    status = trilha_sqlite_step(c, s, &row, err);
-    if (status != TRILHA_OK || !row) return status;
-    const char *grupo = (const char *)sqlite3_column_text(s, 0), *whose = (const char *)sqlite3_column_text(s, 1);
-    const char *theirs = (const char *)sqlite3_column_text(s, 4);
-    if (grupo == NULL || whose == NULL || theirs == NULL || sqlite3_column_int(s, 3) != 1) continue;
-    if (strncmp(grupo, "live ", 5) == 0 || trilha_text_is(lease->grupo, grupo)) continue;
-    if (names_one_of(theirs, types)) snprintf(ret_holder, 128, "%s", whose);
-  }
+  trilha_sqlite_bind(s, 2, lease->grupo);
+  trilha_sqlite_bind(s, 3, trilha_text_of(m->boot_id));
+  sqlite3_bind_int64(s, 4, m->boot_us);
+  trilha_sqlite_bind(s, 5, types);
+  status = trilha_sqlite_step(c, s, &row, err);
+  const char *whose = status == TRILHA_OK && row ? (const char *)sqlite3_column_text(s, 0) : NULL;
+  if (whose != NULL) snprintf(ret_holder, 128, "%s", whose);
   sqlite3_reset(s);
-  return TRILHA_OK;
+  return status;
 }
 
 static bool is_live_group(const trilha_lease *lease) {
