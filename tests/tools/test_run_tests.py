@@ -31,7 +31,7 @@ def run(programs, *arguments):
 def test_passed_failed_and_skipped_subtests_are_counted_one_by_one():
     lines, status = run({"good": "echo 1..3; echo ok 1 - a; echo ok 2 - b; echo 'ok 3 - c # SKIP no server'",
                          "bad": "echo 1..2; echo ok 1 - a; echo not ok 2 - wrong", "code": "exit 0"})
-    assert lines[-1] == "4 passed, 1 failed, 1 skipped", lines
+    assert lines[-1] == "4 passed, 1 failed" and "1 skipped" in lines, lines
     assert "failed: bad: wrong" in lines and "skipped: good: c (no server)" in lines, lines
     assert status == 1
 
