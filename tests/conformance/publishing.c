@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
+#include "trilha/delivery.h"
 
 const char trilha_test_schema[] =
     "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"type\":\"object\","
@@ -42,4 +43,20 @@ void expect_refused(trilha *handle, const trilha_publication *publication, const
   assert_string_equal(result.error.code, code);
   assert_null(result.event);
   trilha_publish_result_done(&result);
+}
+
+int64_t cursor_of(const trilha_fixture *f, const char *tipo) {
+  char sql[160];
+  snprintf(sql, sizeof sql, "SELECT last_sequence FROM %s WHERE tipo_evento = '%s'",
+           f->is_postgres ? "d4.consumer_offset" : "d4_consumer_offset", tipo);
+  return trilha_fixture_count(f, sql);
+}
+
+size_t count_letters_with(trilha *handle, const char *status) {
+  trilha_dead_letters *found = NULL;
+  trilha_dead_letters_filter filter = {.status = trilha_text_of(status)};
+  assert_int_equal(trilha_dead_letters_query(handle, &filter, &found, NULL), TRILHA_OK);
+  size_t count = found->count;
+  trilha_dead_letters_free(found);
+  return count;
 }

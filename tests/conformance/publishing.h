@@ -12,4 +12,9 @@ int64_t publish_number(trilha *handle, const char *tipo, int64_t number);
 /* Publishes and expects a refusal with this code. */
 void expect_refused(trilha *handle, const trilha_publication *publication, const char *code);
 
+/* Where the cursor of D-4 for a type stands. */
+int64_t cursor_of(const trilha_fixture *f, const char *tipo);
+/* Dead letters with this status; NULL: any. */
+size_t count_letters_with(trilha *handle, const char *status);
+
 #endif

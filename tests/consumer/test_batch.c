@@ -91,23 +91,6 @@ static void drain(trilha *handle, const trilha_consumer_options *options) {
   trilha_consumer_free(consumer);
 }
 
-static int64_t cursor(void **state, const char *tipo) {
-  trilha_fixture *f = *state;
-  char sql[160];
-  snprintf(sql, sizeof sql, "SELECT last_sequence FROM %s WHERE tipo_evento = '%s'",
-           f->is_postgres ? "d4.consumer_offset" : "d4_consumer_offset", tipo);
-  return trilha_fixture_count(f, sql);
-}
-
-static size_t letters(trilha *handle, const char *status) {
-  trilha_dead_letters *found = NULL;
-  trilha_dead_letters_filter filter = {.status = trilha_text_of(status)};
-  assert_int_equal(trilha_dead_letters_query(handle, &filter, &found, NULL), TRILHA_OK);
-  size_t count = found->count;
-  trilha_dead_letters_free(found);
-  return count;
-}
-
 static void what_is_due_comes_in_full_batches_and_moves_the_cursors_of_all_types(void **state) {
   trilha *handle = begin(state, 25);
   witness w = {.in_order = true};
@@ -116,8 +99,8 @@ static void what_is_due_comes_in_full_batches_and_moves_the_cursors_of_all_types
   assert_int_equal(w.calls, 3);
   assert_true(w.sizes[0] == 10 && w.sizes[1] == 10 && w.sizes[2] == 5);
   assert_true(w.in_order && w.first[0] == 1 && w.first[1] == 11 && w.first[2] == 21);
-  assert_int_equal(cursor(state, "teste.a"), 25);
-  assert_int_equal(cursor(state, "teste.b"), 24);
+  assert_int_equal(cursor_of(*state, "teste.a"), 25);
+  assert_int_equal(cursor_of(*state, "teste.b"), 24);
   drain(handle, &options);
   assert_int_equal(w.calls, 3);
 }
@@ -143,8 +126,8 @@ static void R14_of_a_batch_that_fails_only_the_culprit_becomes_a_dead_letter(voi
   for (size_t i = 1; i <= 8; i++) assert_true(w.sizes[i] == 1 && w.first[i] == (int64_t)i);
   assert_int_equal(w.sizes[9], 4);
   assert_int_equal(w.events, 11);
-  assert_int_equal(letters(handle, "pendente"), 1);
-  assert_int_equal(cursor(state, "teste.a"), 11);
+  assert_int_equal(count_letters_with(handle, "pendente"), 1);
+  assert_int_equal(cursor_of(*state, "teste.a"), 11);
 }
 
 static void a_failure_that_is_last_comes_from_the_log_again_with_its_attempt(void **state) {
@@ -152,13 +135,13 @@ static void a_failure_that_is_last_comes_from_the_log_again_with_its_attempt(voi
   witness w = {.in_order = true, .fails_with = 3};
   trilha_consumer_options options = options_of(see, &w, 8);
   drain(handle, &options);
-  assert_int_equal(cursor(state, "teste.a"), 1);
+  assert_int_equal(cursor_of(*state, "teste.a"), 1);
   w = (witness){.in_order = true};
   drain(handle, &options);
   assert_int_equal(w.calls, 1);
   assert_true(w.first[0] == 3 && w.attempts[0] == 2);
-  assert_int_equal(cursor(state, "teste.a"), 3);
-  assert_int_equal(letters(handle, "resolved"), 1);
+  assert_int_equal(cursor_of(*state, "teste.a"), 3);
+  assert_int_equal(count_letters_with(handle, "resolved"), 1);
 }
 
 static void *run_consumer(void *user) {
@@ -176,7 +159,7 @@ static void R17_a_dead_letter_is_reprocessed_as_a_batch_of_one(void **state) {
   pthread_t thread;
   assert_int_equal(trilha_consumer_new(handle, &options, &consumer, NULL), TRILHA_OK);
   assert_int_equal(pthread_create(&thread, NULL, run_consumer, consumer), 0);
-  for (trilha_deadline end = trilha_deadline_in_ms(30000); letters(handle, "pendente") < 1;) {
+  for (trilha_deadline end = trilha_deadline_in_ms(30000); count_letters_with(handle, "pendente") < 1;) {
     assert_false(trilha_deadline_passed(end));
     trilha_clock_sleep_ms(10);
   }
@@ -189,7 +172,7 @@ static void R17_a_dead_letter_is_reprocessed_as_a_batch_of_one(void **state) {
   trilha_close(other);
   assert_int_equal(w.calls, 6); /* together, each alone, and once more */
   assert_true(w.sizes[5] == 1 && w.first[5] == 2);
-  assert_int_equal(letters(handle, "resolved"), 1);
+  assert_int_equal(count_letters_with(handle, "resolved"), 1);
 }
 
 static void R15_a_closed_dead_letter_parts_a_batch(void **state) {
@@ -199,7 +182,7 @@ static void R15_a_closed_dead_letter_parts_a_batch(void **state) {
   trilha_consumer_options options = options_of(see, &w, 8);
   options.max_attempts = 2; /* fewer than the handle's */
   for (int i = 0; i < 2; i++) drain(handle, &options);
-  assert_int_equal(letters(handle, "failed_permanent"), 1);
+  assert_int_equal(count_letters_with(handle, "failed_permanent"), 1);
   for (int i = 0; i < 2; i++) publish_number(f->handle, "teste.b", i);
   w = (witness){.in_order = true, .fails_with = 6};
   drain(handle, &options);
@@ -218,8 +201,8 @@ static void a_stop_waits_for_the_batch_under_way_and_keeps_its_cursors(void **st
   assert_int_equal(trilha_consumer_run(consumer, NULL), TRILHA_OK);
   trilha_consumer_free(consumer);
   assert_int_equal(w.calls, 1);
-  assert_int_equal(cursor(state, "teste.b"), 6);
-  assert_int_equal(cursor(state, "teste.a"), 5);
+  assert_int_equal(cursor_of(*state, "teste.b"), 6);
+  assert_int_equal(cursor_of(*state, "teste.a"), 5);
 }
 
 static void what_a_batch_publishes_has_no_cause_and_is_its_own_correlation(void **state) {
@@ -288,9 +271,9 @@ static void an_effect_of_many_events_and_their_cursors_are_one_transaction(void 
   assert_int_equal(e.calls, 1 + 10 + 2);
   assert_int_equal(trilha_fixture_count(f, "SELECT count(*) FROM effect"), 30);
   assert_int_equal(trilha_fixture_count(f, "SELECT count(DISTINCT sequence_number) FROM effect"), 30);
-  assert_int_equal(cursor(state, "teste.b"), 30);
-  assert_int_equal(cursor(state, "teste.a"), 29);
-  assert_int_equal(letters(handle, NULL), 0);
+  assert_int_equal(cursor_of(*state, "teste.b"), 30);
+  assert_int_equal(cursor_of(*state, "teste.a"), 29);
+  assert_int_equal(count_letters_with(handle, NULL), 0);
   PQfinish(e.pg);
   sqlite3_close(e.db);
 }

@@ -79,37 +79,20 @@ static void drain(trilha *handle, witness *w, trilha_consumer_from from) {
                                              .once = true});
 }
 
-static int64_t cursor(void **state, const char *tipo) {
-  trilha_fixture *f = *state;
-  char sql[160];
-  snprintf(sql, sizeof sql, "SELECT last_sequence FROM %s WHERE tipo_evento = '%s'",
-           f->is_postgres ? "d4.consumer_offset" : "d4_consumer_offset", tipo);
-  return trilha_fixture_count(f, sql);
-}
-
-static size_t letters(trilha *handle, const char *status) {
-  trilha_dead_letters *found = NULL;
-  trilha_dead_letters_filter filter = {.status = trilha_text_of(status)};
-  assert_int_equal(trilha_dead_letters_query(handle, &filter, &found, NULL), TRILHA_OK);
-  size_t count = found->count;
-  trilha_dead_letters_free(found);
-  return count;
-}
-
 static void R9_a_missing_cursor_is_seeded_with_the_largest_sequence_and_never_overwritten(void **state) {
   trilha *handle = begin(state);
   witness w = {0};
   for (int i = 0; i < 5; i++) publish_number(handle, "teste.a", i);
   drain(handle, &w, TRILHA_FROM_NOW);
   assert_int_equal(w.count, 0);
-  assert_int_equal(cursor(state, "teste.a"), 5);
-  assert_int_equal(cursor(state, "teste.b"), 5);
+  assert_int_equal(cursor_of(*state, "teste.a"), 5);
+  assert_int_equal(cursor_of(*state, "teste.b"), 5);
   publish_number(handle, "teste.b", 6);
   drain(handle, &w, TRILHA_FROM_START); /* the cursors exist: they are not moved back */
   assert_int_equal(w.count, 1);
   assert_int_equal(w.seen[0], 6);
-  assert_int_equal(cursor(state, "teste.b"), 6);
-  assert_int_equal(cursor(state, "teste.a"), 5);
+  assert_int_equal(cursor_of(*state, "teste.b"), 6);
+  assert_int_equal(cursor_of(*state, "teste.a"), 5);
 }
 
 static void R9_from_start_delivers_everything_and_is_audited(void **state) {
@@ -133,15 +116,15 @@ static void T18_R15_boot_replay_after_repair_resolves_and_moves_the_cursor(void 
   for (int i = 0; i < 3; i++) publish_number(handle, "teste.a", i);
   drain(handle, &w, TRILHA_FROM_START);
   assert_int_equal(w.count, 3);
-  assert_int_equal(cursor(state, "teste.a"), 2); /* ruling R14: a failure never moves the cursor */
-  assert_int_equal(letters(handle, "pendente"), 1);
+  assert_int_equal(cursor_of(*state, "teste.a"), 2); /* ruling R14: a failure never moves the cursor */
+  assert_int_equal(count_letters_with(handle, "pendente"), 1);
   drain(handle, &w, TRILHA_FROM_NOW);
   assert_int_equal(w.count, 4);
   assert_int_equal(w.seen[3], 3);
   assert_int_equal(w.attempts[2], 1);
   assert_int_equal(w.attempts[3], 2); /* from the log again, and counted */
-  assert_int_equal(cursor(state, "teste.a"), 3);
-  assert_int_equal(letters(handle, "resolved"), 1);
+  assert_int_equal(cursor_of(*state, "teste.a"), 3);
+  assert_int_equal(count_letters_with(handle, "resolved"), 1);
 }
 
 static void R14_a_later_success_passes_a_dead_lettered_event_which_is_not_sent_again(void **state) {
@@ -150,8 +133,8 @@ static void R14_a_later_success_passes_a_dead_lettered_event_which_is_not_sent_a
   for (int i = 0; i < 4; i++) publish_number(handle, "teste.a", i);
   drain(handle, &w, TRILHA_FROM_START);
   assert_int_equal(w.count, 4);
-  assert_int_equal(cursor(state, "teste.a"), 4);
-  assert_int_equal(letters(handle, "pendente"), 1);
+  assert_int_equal(cursor_of(*state, "teste.a"), 4);
+  assert_int_equal(count_letters_with(handle, "pendente"), 1);
   drain(handle, &w, TRILHA_FROM_NOW);
   assert_int_equal(w.count, 4);
 }
@@ -162,13 +145,13 @@ static void T20_R19_a_failing_type_leaves_the_other_s_cursor_alone(void **state)
   for (int i = 1; i <= 6; i++) publish_number(handle, i % 2 == 1 ? "teste.a" : "teste.b", i);
   drain(handle, &w, TRILHA_FROM_START);
   for (size_t i = 0; i < 6; i++) assert_int_equal(w.seen[i], (int64_t)i + 1); /* merged by sequence */
-  assert_int_equal(cursor(state, "teste.a"), 3);
-  assert_int_equal(cursor(state, "teste.b"), 6);
+  assert_int_equal(cursor_of(*state, "teste.a"), 3);
+  assert_int_equal(cursor_of(*state, "teste.b"), 6);
   drain(handle, &w, TRILHA_FROM_NOW);
   assert_int_equal(w.count, 7);
   assert_int_equal(w.seen[6], 5);
-  assert_int_equal(cursor(state, "teste.a"), 5);
-  assert_int_equal(cursor(state, "teste.b"), 6);
+  assert_int_equal(cursor_of(*state, "teste.a"), 5);
+  assert_int_equal(cursor_of(*state, "teste.b"), 6);
 }
 
 static void R16_boot_replay_gives_a_poisonous_event_up_after_its_attempts(void **state) {
@@ -177,7 +160,7 @@ static void R16_boot_replay_gives_a_poisonous_event_up_after_its_attempts(void *
   publish_number(handle, "teste.a", 1);
   for (int i = 0; i < 8; i++) drain(handle, &w, TRILHA_FROM_START);
   assert_int_equal(w.count, 5);
-  assert_int_equal(letters(handle, "failed_permanent"), 1);
+  assert_int_equal(count_letters_with(handle, "failed_permanent"), 1);
 }
 
 /* --- a consumer on a thread of its own ------------------------------------------------------------------------ */
@@ -229,7 +212,7 @@ static void a_running_consumer_follows_the_log_and_stops_cleanly(void **state) {
   for (int i = 0; i < 20; i++) publish_number(publisher, "teste.a", i);
   wait_until_seen(&w.count, 20);
   stop(&r);
-  assert_int_equal(cursor(state, "teste.a"), 20);
+  assert_int_equal(cursor_of(*state, "teste.a"), 20);
   trilha_close(publisher);
 }
 
@@ -249,8 +232,8 @@ static void B13_R17_a_reprocess_asked_elsewhere_runs_here_and_never_moves_the_cu
   assert_int_equal(w.count, 11);
   assert_int_equal(w.seen[10], 3);
   stop(&r);
-  assert_int_equal(cursor(state, "teste.a"), 10);
-  assert_int_equal(letters(handle, "resolved"), 1);
+  assert_int_equal(cursor_of(*state, "teste.a"), 10);
+  assert_int_equal(count_letters_with(handle, "resolved"), 1);
   trilha_close(other);
 }
 
@@ -274,7 +257,7 @@ static void R17_a_reprocess_asked_elsewhere_is_answered_by_every_group_of_the_co
     wait_until_seen(&seen[i].count, 1);
   }
   trilha_reprocessed done = {0};
-  for (trilha_deadline end = trilha_deadline_in_ms(30000); letters(handle, "pendente") < 2;) {
+  for (trilha_deadline end = trilha_deadline_in_ms(30000); count_letters_with(handle, "pendente") < 2;) {
     assert_false(trilha_deadline_passed(end));
     trilha_clock_sleep_ms(10);
   }
@@ -285,8 +268,8 @@ static void R17_a_reprocess_asked_elsewhere_is_answered_by_every_group_of_the_co
   for (size_t i = 0; i < 2; i++) stop(&r[i]);
   assert_int_equal(seen[0].count, 2);
   assert_int_equal(seen[1].count, 2);
-  assert_int_equal(letters(handle, "resolved"), 1);
-  assert_int_equal(letters(handle, "pendente"), 1);
+  assert_int_equal(count_letters_with(handle, "resolved"), 1);
+  assert_int_equal(count_letters_with(handle, "pendente"), 1);
   trilha_close(other);
 }
 
@@ -586,7 +569,7 @@ static void an_effect_in_the_cursor_s_transaction_happens_once_however_often_the
   wait_for_effects(f, 600);
   kill_and_reap(last);
   assert_int_equal(trilha_fixture_count(f, "SELECT count(DISTINCT sequence_number) FROM effect"), 600);
-  assert_int_equal(letters(f->handle, NULL), 0);
+  assert_int_equal(count_letters_with(f->handle, NULL), 0);
 }
 
 static void R18_a_holder_stopped_past_its_lease_changes_nothing_when_it_goes_on(void **state) {
@@ -606,7 +589,7 @@ static void R18_a_holder_stopped_past_its_lease_changes_nothing_when_it_goes_on(
   trilha_clock_sleep_ms(300);
   assert_int_equal(effects(f), 30);
   assert_int_equal(trilha_fixture_count(f, "SELECT count(DISTINCT sequence_number) FROM effect"), 30);
-  assert_int_equal(cursor(state, "teste.a"), 30);
+  assert_int_equal(cursor_of(*state, "teste.a"), 30);
   kill_and_reap(first);
   kill_and_reap(second);
 }

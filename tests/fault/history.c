@@ -118,6 +118,28 @@ int fault_open_history(const char *path) {
   return fd;
 }
 
+int fault_consume(trilha *handle, trilha_handler handler, void *user, unsigned lease_ms, bool once) {
+  static const trilha_text type[] = {{"teste.a", 7}};
+  trilha_consumer_options options = {.colonia = TRILHA_TEXT("D-4"),
+                                     .types = type,
+                                     .type_count = 1,
+                                     .handler = handler,
+                                     .user = user,
+                                     .from = TRILHA_FROM_START,
+                                     .lease_ms = lease_ms,
+                                     .once = once};
+  trilha_consumer *consumer = NULL;
+  trilha_error err = {0};
+  if (trilha_consumer_new(handle, &options, &consumer, &err) != TRILHA_OK ||
+      trilha_consumer_run(consumer, &err) != TRILHA_OK) {
+    fprintf(stderr, "# consume: %s %s\n", err.code, err.text);
+    return 5;
+  }
+  trilha_consumer_free(consumer);
+  trilha_close(handle);
+  return 0;
+}
+
 void fault_write(int fd, const char *format, ...) {
   char line[256];
   va_list arguments;

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "conformance/publishing.h"
+#include "trilha/delivery.h"
 
 /* --- seed and size --------------------------------------------------------------------------------------------------
  */
@@ -43,6 +44,9 @@ trilha *fault_open(const char *url, const char *keyring);
 /* Opened for appending; closed by the end of the process. */
 int fault_open_history(const char *path);
 void fault_write(int fd, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A role's whole life as the consumer of teste.a for D-4: runs until it is caught up (once) or killed, and closes the
+ * handle. The role's exit status. */
+int fault_consume(trilha *handle, trilha_handler handler, void *user, unsigned lease_ms, bool once);
 
 /* --- publishing under faults
  * ------------------------------------------------------------------------------------------ */

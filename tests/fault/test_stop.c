@@ -50,27 +50,8 @@ static trilha_status note(void *user, const trilha_event *event, trilha_delivery
 }
 
 static int role_consumer(const char *url, const char *path) {
-  static const trilha_text type[] = {{"teste.a", 7}};
   int fd = fault_open_history(path);
-  trilha *handle = fault_open(url, NULL);
-  trilha_consumer_options options = {.colonia = TRILHA_TEXT("D-4"),
-                                     .types = type,
-                                     .type_count = 1,
-                                     .handler = note,
-                                     .user = &fd,
-                                     .from = TRILHA_FROM_START,
-                                     .lease_ms = LEASE_MS,
-                                     .once = true};
-  trilha_consumer *consumer = NULL;
-  trilha_error err = {0};
-  if (trilha_consumer_new(handle, &options, &consumer, &err) != TRILHA_OK ||
-      trilha_consumer_run(consumer, &err) != TRILHA_OK) {
-    fprintf(stderr, "# consume: %s %s\n", err.code, err.text);
-    return 5;
-  }
-  trilha_consumer_free(consumer);
-  trilha_close(handle);
-  return 0;
+  return fault_consume(fault_open(url, NULL), note, &fd, LEASE_MS, true);
 }
 
 static pid_t start_consumer(const trilha_fixture *f, const char *path, const char *fault) {
