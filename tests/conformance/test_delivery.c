@@ -446,7 +446,9 @@ static void B29_an_error_text_never_carries_what_redaction_removed(void **state)
   trilha_publish_result_done(&r);
   trilha_dead_letters *found = letters(handle, "pendente");
   assert_int_equal(found->count, 1);
-  static const char *const markers[] = {"Zuleica", "ZULEICA", "Quirin", "529", "982", "247", "52998224725"};
+  /* No shorter than this: the stack has addresses, where three digits in a row come by chance. */
+  static const char *const markers[] = {"Zuleica", "ZULEICA", "Quirin",   "529.",
+                                        "982.",    "224-25",  "52998224", "98224725"};
   for (size_t i = 0; i < sizeof markers / sizeof markers[0]; i++) {
     assert_null(strstr(found->items[0].mensagem_erro, markers[i]));
     assert_null(strstr(found->items[0].pilha_erro, markers[i]));
