@@ -37,6 +37,11 @@ trilha_status trilha_keys_add(trilha_keys *keys, trilha_text text, const char *n
 /* The same from a file; one with a shared secret must be its owner's alone (mode 0600). IO (KEY_FILE). */
 trilha_status trilha_keys_add_file(trilha_keys *keys, const char *path, trilha_error *err) TRILHA_MUST_USE;
 
+/* The whole of a file with a key or certificate, at most TRILHA_KEY_FILE_MAX bytes; *ret_private: only its owner may
+ * read it. The caller wipes what is secret. IO (KEY_FILE). */
+trilha_status trilha_key_file_read(const char *path, trilha_buffer *ret_text, bool *ret_private,
+                                   trilha_error *err) TRILHA_MUST_USE;
+
 /* What a token must say. Texts are borrowed for the call; absent issuer: not looked at. */
 typedef struct trilha_token_rules {
   unsigned algorithms; /* of trilha_algorithm */

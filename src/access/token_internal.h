@@ -24,8 +24,4 @@ bool trilha_base64url_strict(trilha_text text, unsigned char *out, size_t room, 
 /* Whether the signature over `signed_part` is the key's under the algorithm. */
 bool trilha_key_verifies(const trilha_key *key, unsigned algorithm, trilha_text signed_part,
                          const unsigned char *signature, size_t size);
-/* The whole file; `*ret_private`: only its owner may read it. */
-trilha_status trilha_key_file_read(const char *path, trilha_buffer *ret_text, bool *ret_private,
-                                   trilha_error *err) TRILHA_MUST_USE;
-
 #endif

@@ -64,13 +64,19 @@ trilha_status trilha_http_listen(trilha_http_server *server, trilha_error *err) 
 
 /* --- refusing ---------------------------------------------------------------------------------------------------- */
 
+/* A TLS client would not understand words before the handshake: a fatal alert (internal_error) tells it at least that
+ * the server, not the line, said no. */
+static const char ALERT[] = {21, 3, 3, 0, 2, 2, 80};
+
 static void refuse(trilha_http_server *server, farewells *f, int fd) {
-  static const char text[] = REFUSAL;
+  static const char plain[] = REFUSAL;
+  const char *text = server->tls ? ALERT : plain;
+  size_t size = server->tls ? sizeof ALERT : sizeof plain - 1;
   atomic_fetch_add(&server->refused, 1);
   farewell *place = &f->items[f->next++ % TRILHA_HTTP_FAREWELLS_MAX];
   if (place->fd >= 0) close(place->fd); /* the oldest has had its time */
   /* One packet into an empty buffer: it is taken whole or the client is gone. */
-  (void)!send(fd, text, sizeof text - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+  (void)!send(fd, text, size, MSG_NOSIGNAL | MSG_DONTWAIT);
   shutdown(fd, SHUT_WR);
   *place = (farewell){.fd = fd, .until_ns = trilha_clock_monotonic_ns() + LINGER_MS * INT64_C(1000000)};
 }
@@ -100,8 +106,14 @@ static void take(trilha_http_server *server, farewells *f, int fd, const struct 
     return;
   }
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+  pthread_mutex_lock(&server->mutex);
+  trilha_http_engine *engine = server->engine; /* only this thread ends one, so it stays */
+  pthread_mutex_unlock(&server->mutex);
+  atomic_fetch_add(&engine->open, 1);
   /* It closes the socket when it fails. */
-  if (MHD_add_connection(server->daemon, fd, address, size) != MHD_YES) atomic_fetch_sub(&server->open, 1);
+  if (MHD_add_connection(engine->daemon, fd, address, size) == MHD_YES) return;
+  atomic_fetch_sub(&engine->open, 1);
+  atomic_fetch_sub(&server->open, 1);
 }
 
 /* False when descriptors ran out: the caller waits a moment instead of spinning. */
@@ -145,6 +157,7 @@ void *trilha_http_accept_loop(void *user) {
     ticked_ns = now_ns;
     end_overdue(server, now_ns);
     see_off(&f, now_ns);
+    trilha_http_reap(server);
   }
   for (size_t i = 0; i < TRILHA_HTTP_FAREWELLS_MAX; i++)
     if (f.items[i].fd >= 0) close(f.items[i].fd);

@@ -7,7 +7,20 @@
 #include <stdatomic.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "http/http.h"
+
+/* One of the library's servers, with the certificate it was started with. A renewed certificate is a new one, which
+ * takes the connections to come; the old one ends when its last connection has. */
+struct trilha_http_engine {
+  trilha_http_server *server;
+  struct MHD_Daemon *daemon;
+  atomic_size_t open; /* connections handed to it and not yet ended */
+  atomic_bool retired;
+  unsigned char fingerprint[TRILHA_SHA256_SIZE]; /* of certificate and key; zero without TLS */
+  int64_t expires_s;
+  struct trilha_http_engine *next; /* in server->retired */
+};
 
 /* An open connection: made and ended by the library's thread, its deadline read by ours. In server->connections, under
  * the mutex. */
@@ -20,6 +33,7 @@ typedef struct trilha_http_connection {
 /* A request and its answer. Owned by the library's thread, except between suspend and resume, when a worker has it. */
 typedef struct trilha_http_exchange {
   trilha_http_server *server;
+  trilha_http_engine *engine;
   struct MHD_Connection *connection;
   char *target;
   bool begun, answered, too_large, closes;
@@ -31,8 +45,8 @@ typedef struct trilha_http_exchange {
 } trilha_http_exchange;
 
 struct trilha_http_server {
-  trilha_http_options options;
-  struct MHD_Daemon *daemon;
+  trilha_http_options options; /* without the certificate, which is the engine's */
+  bool tls;
   int listener, wake;
   unsigned port;
   pthread_t acceptor;
@@ -45,6 +59,8 @@ struct trilha_http_server {
   atomic_bool stopping, accepting_ended;
   pthread_mutex_t mutex; /* what follows */
   pthread_cond_t work;
+  trilha_http_engine *engine;  /* takes new connections */
+  trilha_http_engine *retired; /* have connections left; ended by the accepting thread */
   trilha_http_connection *connections;
   trilha_http_exchange *first, *last; /* waiting for a worker */
   size_t announced;                   /* exchanges that will be in the queue in a moment */
@@ -64,6 +80,15 @@ void trilha_http_workers_stop(trilha_http_server *server);
 /* Announce, then suspend the connection, then enqueue: a worker may resume it at once. False: the workers end. */
 bool trilha_http_announce(trilha_http_server *server);
 void trilha_http_enqueue(trilha_http_server *server, trilha_http_exchange *exchange);
+
+/* tls.c: whether certificate and key can be used together; and when the certificate ends, in seconds since 1970. */
+trilha_status trilha_http_tls_check(const trilha_http_certificate *pair, const char *name, int64_t *ret_expires_s,
+                                    trilha_error *err) TRILHA_MUST_USE;
+/* TLS 1.2 and 1.3 only. */
+#define TRILHA_HTTP_TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:%SERVER_PRECEDENCE"
+
+/* server.c: ends retired engines without connections. By the accepting thread. */
+void trilha_http_reap(trilha_http_server *server);
 
 /* server.c: the deadline of the exchange's connection, from now; INT64_MAX: none. */
 void trilha_http_set_deadline(trilha_http_exchange *exchange, int64_t ms);

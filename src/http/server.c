@@ -42,10 +42,14 @@ static void connection_begins(trilha_http_server *server, struct MHD_Connection 
 }
 
 /* Before the library closes the socket, so that its number is never another's when a deadline passes. */
-static void connection_ends(trilha_http_server *server, void **socket_context) {
+static void connection_ends(trilha_http_engine *engine, void **socket_context) {
+  trilha_http_server *server = engine->server;
   trilha_http_connection *c = *socket_context;
   atomic_fetch_sub(&server->open, 1);
-  if (c == NULL) return;
+  if (c == NULL) {
+    atomic_fetch_sub(&engine->open, 1);
+    return;
+  }
   pthread_mutex_lock(&server->mutex);
   if (c->previous != NULL)
     c->previous->next = c->next;
@@ -55,14 +59,16 @@ static void connection_ends(trilha_http_server *server, void **socket_context) {
   pthread_mutex_unlock(&server->mutex);
   free(c);
   *socket_context = NULL;
+  atomic_fetch_sub(&engine->open, 1);
 }
 
 static void on_connection(void *user, struct MHD_Connection *connection, void **socket_context,
                           enum MHD_ConnectionNotificationCode what) {
+  trilha_http_engine *engine = user;
   if (what == MHD_CONNECTION_NOTIFY_STARTED)
-    connection_begins(user, connection, socket_context);
+    connection_begins(engine->server, connection, socket_context);
   else
-    connection_ends(user, socket_context);
+    connection_ends(engine, socket_context);
 }
 
 void trilha_http_set_deadline(trilha_http_exchange *exchange, int64_t ms) {
@@ -89,9 +95,11 @@ static void write_peer(struct MHD_Connection *connection, char *out, size_t room
 
 /* The first the library tells of a request: its target as received, before anything is decoded. */
 static void *on_target(void *user, const char *target, struct MHD_Connection *connection) {
-  trilha_http_server *server = user;
+  trilha_http_engine *engine = user;
+  trilha_http_server *server = engine->server;
   trilha_http_exchange *exchange = calloc(1, sizeof *exchange);
   if (exchange == NULL) return NULL;
+  exchange->engine = engine;
   exchange->server = server;
   exchange->connection = connection;
   exchange->target = strdup(target);
@@ -131,7 +139,7 @@ static enum MHD_Result send_answer(trilha_http_exchange *e) {
     ok = MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, e->answer.content_type) == MHD_YES;
   for (size_t i = 0; ok && i < e->answer.header_count; i++)
     ok = MHD_add_response_header(response, e->answer.headers[i].name, e->answer.headers[i].value) == MHD_YES;
-  if (ok && (e->closes || atomic_load(&e->server->stopping)))
+  if (ok && (e->closes || atomic_load(&e->server->stopping) || atomic_load(&e->engine->retired)))
     ok = MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close") == MHD_YES;
   trilha_http_set_deadline(e, e->server->options.response_ms);
   enum MHD_Result result = ok ? MHD_queue_response(e->connection, e->answer.status, response) : MHD_NO;
@@ -176,25 +184,139 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
   return MHD_YES;
 }
 
-/* --- the server
- * --------------------------------------------------------------------------------------------------------- */
+/* --- engines -------------------------------------------------------------------------------------------------------
+ */
 
-static struct MHD_Daemon *start_daemon(trilha_http_server *s) {
-  unsigned idle_s = (unsigned)((s->options.request_ms + s->options.response_ms) / 1000 + 1);
+static struct MHD_Daemon *start_daemon(trilha_http_engine *e, const trilha_http_certificate *pair) {
+  const trilha_http_options *o = &e->server->options;
+  unsigned idle_s = (unsigned)((o->request_ms + o->response_ms) / 1000 + 1);
+  unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME;
+  struct MHD_OptionItem tls[] = {{MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)pair->chain},
+                                 {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)pair->key},
+                                 {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TRILHA_HTTP_TLS_PRIORITIES},
+                                 {MHD_OPTION_END, 0, NULL}};
+  const struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
   return MHD_start_daemon(
-      MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
-      on_request, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
-      MHD_OPTION_URI_LOG_CALLBACK, on_target, s, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_CONNECTION_LIMIT,
-      s->options.connections_max + SPARE_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-      s->options.header_bytes_max + POOL_EXTRA, MHD_OPTION_CONNECTION_TIMEOUT, idle_s, MHD_OPTION_END);
+      flags | (e->server->tls ? MHD_USE_TLS : 0), 0, NULL, NULL, on_request, e, MHD_OPTION_NOTIFY_COMPLETED,
+      on_completed, e, MHD_OPTION_NOTIFY_CONNECTION, on_connection, e, MHD_OPTION_URI_LOG_CALLBACK, on_target, e,
+      MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_CONNECTION_LIMIT, o->connections_max + SPARE_CONNECTIONS,
+      MHD_OPTION_CONNECTION_MEMORY_LIMIT, o->header_bytes_max + POOL_EXTRA, MHD_OPTION_CONNECTION_TIMEOUT, idle_s,
+      MHD_OPTION_ARRAY, e->server->tls ? tls : none, MHD_OPTION_END);
 }
 
-static trilha_status start(trilha_http_server *s, trilha_error *err) {
-  trilha_status status = trilha_http_listen(s, err);
+static void engine_free(trilha_http_engine *engine) {
+  if (engine == NULL) return;
+  if (engine->daemon != NULL) MHD_stop_daemon(engine->daemon);
+  free(engine);
+}
+
+static trilha_status fingerprint(const trilha_http_certificate *pair, unsigned char out[TRILHA_SHA256_SIZE],
+                                 trilha_error *err) {
+  TRILHA_BUFFER_SCOPED both;
+  trilha_buffer_init(&both, 0);
+  trilha_buffer_append(&both, pair->chain, strlen(pair->chain) + 1);
+  trilha_buffer_add_string(&both, pair->key);
+  trilha_status status = trilha_buffer_check(&both, err);
+  if (status == TRILHA_OK) trilha_sha256(trilha_buffer_text(&both), out);
+  if (both.data != NULL) explicit_bzero(both.data, both.capacity);
+  return status;
+}
+
+static trilha_status engine_new(trilha_http_server *s, const trilha_http_certificate *pair,
+                                trilha_http_engine **ret_engine, trilha_error *err) {
+  trilha_http_engine *engine = calloc(1, sizeof *engine);
+  if (engine == NULL) return trilha_error_no_memory(err);
+  engine->server = s;
+  trilha_status status = TRILHA_OK;
+  if (s->tls) {
+    status = trilha_http_tls_check(pair, s->options.name, &engine->expires_s, err);
+    if (status == TRILHA_OK) status = fingerprint(pair, engine->fingerprint, err);
+  }
+  if (status == TRILHA_OK && (engine->daemon = start_daemon(engine, pair)) == NULL)
+    status = trilha_error_set_errno(err, TRILHA_IO, "LISTEN_FAILED", errno, "the %s listener does not start",
+                                    s->options.name);
+  if (status == TRILHA_OK)
+    *ret_engine = engine;
+  else
+    engine_free(engine);
+  return status;
+}
+
+/* Takes engines without connections out under the mutex and ends them outside of it: ending waits for their thread. */
+void trilha_http_reap(trilha_http_server *server) {
+  trilha_http_engine *done = NULL;
+  pthread_mutex_lock(&server->mutex);
+  for (trilha_http_engine **at = &server->retired; *at != NULL;) {
+    trilha_http_engine *engine = *at;
+    if (atomic_load(&engine->open) > 0) {
+      at = &engine->next;
+      continue;
+    }
+    *at = engine->next;
+    engine->next = done;
+    done = engine;
+  }
+  pthread_mutex_unlock(&server->mutex);
+  while (done != NULL) {
+    trilha_http_engine *next = done->next;
+    engine_free(done);
+    done = next;
+  }
+}
+
+trilha_status trilha_http_renewal_prepare(trilha_http_server *server, const trilha_http_certificate *certificate,
+                                          trilha_http_engine **ret_engine, trilha_error *err) {
+  trilha_http_engine *engine = NULL;
+  size_t waiting = 0;
+  trilha_status status = engine_new(server, certificate, &engine, err);
+  if (status != TRILHA_OK) return status;
+  pthread_mutex_lock(&server->mutex);
+  bool same = memcmp(engine->fingerprint, server->engine->fingerprint, sizeof engine->fingerprint) == 0;
+  for (const trilha_http_engine *at = server->retired; at != NULL; at = at->next) waiting++;
+  pthread_mutex_unlock(&server->mutex);
+  if (!same && waiting >= TRILHA_HTTP_RETIRED_MAX)
+    status =
+        trilha_error_set(err, TRILHA_LIMIT, "CERTIFICATE_RENEWALS",
+                         "%zu earlier certificates still have connections: try again when they have ended", waiting);
+  if (same || status != TRILHA_OK) {
+    engine_free(engine);
+    engine = NULL;
+  }
+  *ret_engine = engine;
+  return status;
+}
+
+void trilha_http_renewal_use(trilha_http_server *server, trilha_http_engine *take_engine) {
+  if (take_engine == NULL) return;
+  pthread_mutex_lock(&server->mutex);
+  trilha_http_engine *old = server->engine;
+  server->engine = take_engine;
+  old->next = server->retired;
+  server->retired = old;
+  atomic_store(&old->retired, true);
+  pthread_mutex_unlock(&server->mutex);
+}
+
+void trilha_http_renewal_abandon(trilha_http_engine *take_engine) {
+  engine_free(take_engine);
+}
+
+int64_t trilha_http_certificate_expires_s(trilha_http_server *server) {
+  pthread_mutex_lock(&server->mutex);
+  int64_t expires_s = server->engine->expires_s;
+  pthread_mutex_unlock(&server->mutex);
+  return expires_s;
+}
+
+/* --- the server ----------------------------------------------------------------------------------------------------
+ */
+
+static trilha_status start(trilha_http_server *s, const trilha_http_certificate *pair, trilha_error *err) {
+  trilha_status status = engine_new(s, pair, &s->engine, err);
+  if (status == TRILHA_OK) status = trilha_http_listen(s, err);
   if (status != TRILHA_OK) return status;
   s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  s->daemon = s->wake < 0 ? NULL : start_daemon(s);
-  if (s->daemon == NULL)
+  if (s->wake < 0)
     return trilha_error_set_errno(err, TRILHA_IO, "LISTEN_FAILED", errno, "the %s listener does not start",
                                   s->options.name);
   status = trilha_http_workers_start(s, err);
@@ -211,10 +333,12 @@ trilha_status trilha_http_start(const trilha_http_options *options, trilha_http_
   trilha_http_server *s = calloc(1, sizeof *s);
   if (s == NULL) return trilha_error_no_memory(err);
   s->options = *options;
+  s->options.certificate = (trilha_http_certificate){NULL, NULL};
+  s->tls = options->certificate.chain != NULL;
   s->listener = s->wake = -1;
   pthread_mutex_init(&s->mutex, NULL);
   pthread_cond_init(&s->work, NULL);
-  trilha_status status = start(s, err);
+  trilha_status status = start(s, &options->certificate, err);
   if (status == TRILHA_OK)
     *ret_server = s;
   else
@@ -251,7 +375,12 @@ void trilha_http_stop(trilha_http_server *s, int64_t wait_ms) {
     wake(s);
     pthread_join(s->acceptor, NULL);
   }
-  if (s->daemon != NULL) MHD_stop_daemon(s->daemon);
+  engine_free(s->engine);
+  while (s->retired != NULL) {
+    trilha_http_engine *next = s->retired->next;
+    engine_free(s->retired);
+    s->retired = next;
+  }
   if (s->listener >= 0) close(s->listener);
   if (s->wake >= 0) close(s->wake);
   pthread_cond_destroy(&s->work);

@@ -31,6 +31,16 @@ static trilha_http_options listener(trilha_serve *serve, const trilha_config *co
       .diagnostics = &serve->diagnostics};
 }
 
+static trilha_status start_api(trilha_serve *serve, const trilha_config *config, trilha_http_options *api,
+                               trilha_error *err) {
+  trilha_certificate_files files;
+  trilha_status status = trilha_certificate_read(config, &files, err);
+  api->certificate = files.pair;
+  if (status == TRILHA_OK) status = trilha_http_start(api, &serve->api, err);
+  trilha_certificate_done(&files);
+  return status;
+}
+
 static trilha_status listen_on(trilha_serve *serve, const trilha_config *config, trilha_error *err) {
   trilha_http_options api = listener(serve, config), second = api;
   api.name = "api";
@@ -42,7 +52,7 @@ static trilha_status listen_on(trilha_serve *serve, const trilha_config *config,
   second.port = (unsigned)trilha_config_number(config, TRILHA_SETTING_STATUS_PORT);
   second.handler = trilha_serve_status_handle;
   second.workers = 2; /* nothing there waits for the store */
-  trilha_status status = trilha_http_start(&api, &serve->api, err);
+  trilha_status status = start_api(serve, config, &api, err);
   return status == TRILHA_OK ? trilha_http_start(&second, &serve->status, err) : status;
 }
 
@@ -79,31 +89,65 @@ trilha_status trilha_serve_start(const trilha_serve_options *options, trilha_ser
   return TRILHA_OK;
 }
 
+/* --- reloading -----------------------------------------------------------------------------------------------------
+ */
+
+/* What a reload brings in: all of it is ready before anything of it takes effect. */
+typedef struct renewal {
+  trilha_gate_rules *rules;
+  trilha_http_engine *engine; /* NULL: the certificate is the same */
+} renewal;
+
+static trilha_status renewal_prepare(trilha_serve *serve, const trilha_config *config, renewal *r, trilha_error *err) {
+  trilha_certificate_files files;
+  trilha_status status = trilha_gate_rules_new(config, &r->rules, err);
+  if (status != TRILHA_OK) return status;
+  status = trilha_certificate_read(config, &files, err);
+  bool had = trilha_http_certificate_expires_s(serve->api) != 0;
+  if (status == TRILHA_OK && had != (files.pair.chain != NULL))
+    status = trilha_error_set(err, TRILHA_INVALID, "CERTIFICATE_SWITCHED",
+                              "a listener does not change between TLS and plain HTTP while it runs: restart it");
+  if (status == TRILHA_OK && had) status = trilha_http_renewal_prepare(serve->api, &files.pair, &r->engine, err);
+  trilha_certificate_done(&files);
+  return status;
+}
+
+static void renewal_use(trilha_serve *serve, renewal *r) {
+  pthread_rwlock_wrlock(&serve->gate.lock);
+  trilha_gate_rules *old = serve->gate.rules;
+  serve->gate.rules = r->rules;
+  pthread_rwlock_unlock(&serve->gate.lock);
+  r->rules = old;
+  trilha_fields fields = {0};
+  trilha_fields_string(&fields, "certificate", r->engine == NULL ? "same" : "renewed");
+  trilha_http_renewal_use(serve->api, r->engine);
+  r->engine = NULL;
+  trilha_emit(&serve->diagnostics, TRILHA_INFO, "serve.reloaded",
+              "allowlists, keys, token rules and the certificate were read anew", &fields);
+}
+
 trilha_status trilha_serve_reload(trilha_serve *serve, const trilha_config *config, trilha_text user,
                                   trilha_error *err) {
-  trilha_gate_rules *fresh = NULL;
-  trilha_status status = trilha_gate_rules_new(config, &fresh, err);
+  renewal fresh = {NULL, NULL};
+  trilha_error own = {0};
+  if (err == NULL) err = &own;
   trilha_audit_entry entry = {.entity = TRILHA_TEXT("configuration"),
                               .entity_id = TRILHA_TEXT("serve"),
                               .change_type = TRILHA_TEXT("Updated"),
                               .action = TRILHA_TEXT("trilha.configuration.reloaded"),
                               .user = user};
+  trilha_status status = renewal_prepare(serve, config, &fresh, err);
   if (status == TRILHA_OK) status = trilha_audit_write(serve->handle, &entry, err);
   if (status == TRILHA_OK) {
-    pthread_rwlock_wrlock(&serve->gate.lock);
-    trilha_gate_rules *old = serve->gate.rules;
-    serve->gate.rules = fresh;
-    pthread_rwlock_unlock(&serve->gate.lock);
-    fresh = old;
-    trilha_emit(&serve->diagnostics, TRILHA_INFO, "serve.reloaded", "allowlists, keys and token rules were read anew",
-                NULL);
+    renewal_use(serve, &fresh);
   } else {
     trilha_fields fields = {0};
-    if (err != NULL) trilha_fields_error(&fields, err);
-    trilha_emit(&serve->diagnostics, TRILHA_ERROR, "serve.reload_failed", "the old allowlists, keys and rules stay",
-                &fields);
+    trilha_fields_error(&fields, err);
+    trilha_emit(&serve->diagnostics, TRILHA_ERROR, "serve.reload_failed",
+                "the old allowlists, keys, rules and certificate stay", &fields);
   }
-  trilha_gate_rules_free(fresh);
+  trilha_http_renewal_abandon(fresh.engine);
+  trilha_gate_rules_free(fresh.rules);
   return status;
 }
 

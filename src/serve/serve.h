@@ -25,8 +25,9 @@ typedef struct trilha_serve_options {
  * and the API is closed by default; NETWORK_INVALID; KEY_INVALID…); IO (LISTEN_FAILED). */
 trilha_status trilha_serve_start(const trilha_serve_options *options, trilha_serve **ret_serve,
                                  trilha_error *err) TRILHA_MUST_USE;
-/* Takes over allowlists, trusted proxies, keys and token rules. What is wrong changes nothing: all of it or none. Other
- * settings need a restart. Writes an audit entry (trilha.configuration.reloaded) before it takes effect. */
+/* Takes over allowlists, trusted proxies, keys, token rules and the certificate. What is wrong changes nothing: all of
+ * it or none. Other settings need a restart. Writes an audit entry (trilha.configuration.reloaded) before it takes
+ * effect. */
 trilha_status trilha_serve_reload(trilha_serve *serve, const trilha_config *config, trilha_text user,
                                   trilha_error *err) TRILHA_MUST_USE;
 unsigned trilha_serve_api_port(const trilha_serve *serve);

@@ -54,6 +54,18 @@ trilha_refusal trilha_gate_check(trilha_gate *gate, const trilha_http_request *r
 /* Whether the peer may read /metrics and /statusz. */
 bool trilha_gate_check_status(trilha_gate *gate, const trilha_http_request *request);
 
+/* --- the certificate of the API's listener (certificate.c) ----------------------------------------------------- */
+
+typedef struct trilha_certificate_files {
+  trilha_buffer chain, key;
+  trilha_http_certificate pair; /* into the two above; NULLs when none is configured */
+} trilha_certificate_files;
+/* INVALID (CERTIFICATE_INCOMPLETE, CERTIFICATE_INVALID), DENIED (KEY_FILE_OPEN_TO_OTHERS), IO (KEY_FILE). Afterwards,
+ * also on failure, trilha_certificate_done(), which wipes the key. */
+trilha_status trilha_certificate_read(const trilha_config *config, trilha_certificate_files *files,
+                                      trilha_error *err) TRILHA_MUST_USE;
+void trilha_certificate_done(trilha_certificate_files *files);
+
 /* --- what the store looks like (sample.c) ---------------------------------------------------------------------- */
 
 typedef struct trilha_sample_colony {

@@ -74,6 +74,7 @@ class Server:
                          + (f"dead_letters: {settings['dead_letters']}\n" if settings["dead_letters"] else ""))
 
     def start(self):
+        """Runs the server as it is configured now."""
         # Its diagnostics go to a file: nobody reads a pipe while a test runs.
         self.process = self.store.start("serve", "--config", "trilha.yaml", stderr="serve.log")
         line = program.read_lines(self.process, 1)[0].decode()
@@ -85,6 +86,22 @@ class Server:
             self.process.communicate(timeout=60)
         return self.process.returncode
 
+    def connect(self, port=None):
+        """A connection to the API, or to another port of the server."""
+        return http.client.HTTPConnection("127.0.0.1", port or self.api_port, timeout=60)
+
+    def log(self, name):
+        """The diagnostics of that name so far."""
+        lines = (pathlib.Path(self.store.path) / "serve.log").read_text(encoding="utf-8").splitlines()
+        return [entry for entry in map(json.loads, filter(lambda line: line.startswith("{"), lines)) if entry["name"] == name]
+
+    def reload(self):
+        """SIGHUP; returns when it was taken over or refused, and says which."""
+        before = len(self.log("serve.reloaded")), len(self.log("serve.reload_failed"))
+        self.process.send_signal(signal.SIGHUP)
+        self.until(lambda: (len(self.log("serve.reloaded")), len(self.log("serve.reload_failed"))) != before)
+        return len(self.log("serve.reloaded")) > before[0]
+
     def call(self, method, path, body=None, token=True, port=None, **headers):
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         if token is not None:
@@ -92,7 +109,7 @@ class Server:
         if isinstance(body, (dict, list)):
             body = json.dumps(body)
             sent.setdefault("Content-Type", "application/json")
-        connection = http.client.HTTPConnection("127.0.0.1", port or self.api_port, timeout=60)
+        connection = self.connect(port)
         try:
             connection.request(method, path, body=body, headers=sent)
             response = connection.getresponse()

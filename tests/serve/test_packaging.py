@@ -5,7 +5,8 @@ import shutil
 import subprocess
 import tempfile
 
-from server import Server, program, tap
+from server import program, tap
+from test_tls import TlsServer
 
 PACKAGING = program.ROOT / "packaging"
 
@@ -22,7 +23,7 @@ def test_alerts_and_dashboard_name_metrics_that_the_server_has():
     texts = re.findall(r"expr: (.*)", (PACKAGING / "prometheus-rules.yaml").read_text())
     texts += [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
     used = {name for text in texts for name in re.findall(r"\b(?:trilha_\w+|dead_letter_queue_pending)", text)}
-    with Server() as server:
+    with TlsServer() as server:
         server.until(lambda: server.metric("trilha_store_up") == 1)
         known = set(re.findall(r"^# TYPE (\w+)", server.status("/metrics").body.decode(), re.M))
     assert len(used) >= 10 and {re.sub("_bucket$", "", name) for name in used} <= known, used - known
