@@ -1,55 +1,13 @@
-# cli: docs/delivery.md: its consumers run as printed, and its table of a dead letter's states is what the program does.
+# cli: the table of a dead letter's states in docs/delivery.md is what the program does.
 import json
-import os
 import re
-import shutil
 import sqlite3
-import subprocess
 import sys
 
-import program
 from program import PROGRAM, ROOT, tap
-from stores import Store, order, parsed
+from stores import Store, parsed
 
 TEXT = (ROOT / "docs/delivery.md").read_text(encoding="utf-8")
-
-
-def blocks(mark):
-    found = re.findall(rf"^<!-- run: {mark} -->\n```sh\n(.*?)^```", TEXT, re.M | re.S)
-    assert found, mark
-    return found
-
-
-def follow(store, mark):
-    """Runs the blocks of a section one after the other; what each printed."""
-    env = program.environment()
-    env["PATH"] = os.path.dirname(PROGRAM) + ":" + env["PATH"]
-    shown = []
-    for block in blocks(mark):
-        done = subprocess.run(["bash", "-euo", "pipefail", "-c", block], cwd=store.path, env=env, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, timeout=120, check=False)
-        assert done.returncode == 0, (block, done)
-        shown.append(done.stdout)
-    return shown
-
-
-def test_shell_consumer_runs_as_printed():
-    if shutil.which("jq") is None:
-        tap.skip("jq is not installed")
-    with Store() as store:
-        assert store.ndjson([order(n) for n in range(3)]).status == 0
-        assert follow(store, "shell") == ["P-0\nP-1\nP-2\n"]
-        assert store.run("dlq", "list", "--json").out == ""
-
-
-def test_python_consumer_is_broken_seen_repaired_and_reprocessed_as_printed():
-    with Store() as store:
-        assert store.publish({"pedido": "P-1", "total": 10}).status == 0
-        assert store.publish({"pedido": "P-2", "total": 20}).status == 0
-        consumed, seen, repaired = follow(store, "python")
-        assert consumed == "" and "faturamento          2" in seen and "division by zero" in seen
-        assert "2 reprocessed, 0 failed again" in repaired and repaired.count("resolved") == 2 and "total: 0" in repaired
-
 
 # --- the table of states ------------------------------------------------------------------------------------------
 

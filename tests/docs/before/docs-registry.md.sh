@@ -1,0 +1,1 @@
+. "$SOURCE/tests/docs/before/pedidos.sh"
