@@ -9,6 +9,7 @@
 #ifndef TRILHA_DELIVERY_H
 #define TRILHA_DELIVERY_H
 
+#include "trilha/audit.h"
 #include "trilha/trilha.h"
 
 #ifdef __cplusplus
@@ -120,11 +121,19 @@ typedef struct trilha_reprocessed {
 } trilha_reprocessed;
 /** Runs a colony's pending dead letters again (section 3.6). With a listener or consumer of the colony in this process:
  * here. Otherwise a durable request is stored, the colony's own process executes it, and this waits at most wait_ms (0:
- * 30,000). Rows are taken by conditional update: two calls at once never run one twice. */
+ * 30,000). Audited; user absent: the handle's. Rows are taken by conditional update: two calls at once never run one
+ * twice. */
 TRILHA_API trilha_status trilha_reprocess(trilha *handle, trilha_text colonia, trilha_text user, unsigned wait_ms,
                                           trilha_reprocessed *ret_reprocessed, trilha_error *error) TRILHA_MUST_USE;
+/** The same for somebody whom a service let in: `pairs` (where they called from, why) go into the audit row beside what
+ * Trilha knows. The row is written in the transaction that takes the first dead letters or stores the request: what
+ * cannot be audited is not done. INVALID (AUDIT_ENTRY_INVALID). */
+TRILHA_API trilha_status trilha_reprocess_for(trilha *handle, trilha_text colonia, trilha_text user,
+                                              const trilha_audit_pair *pairs, size_t pair_count, unsigned wait_ms,
+                                              trilha_reprocessed *ret_reprocessed, trilha_error *error) TRILHA_MUST_USE;
 /** The same for chosen rows, with a handler given here (the program's --exec). id_count 0: all pending rows of the
- * colony. handler_nome names it where it fails; absent: "anônimo". */
+ * colony. handler_nome names it where it fails; absent: "anônimo".
+ * Audited as the handle's user when any row is taken. */
 TRILHA_API trilha_status trilha_reprocess_with(trilha *handle, trilha_text colonia, const int64_t *ids, size_t id_count,
                                                trilha_text handler_nome, trilha_handler handler, void *user,
                                                trilha_reprocessed *ret_reprocessed,

@@ -36,7 +36,8 @@ typedef struct trilha_options {
   unsigned batch_max;                /**< most events of one group commit; default 1000 */
   unsigned dead_letter_attempts_max; /**< deliveries before a dead letter becomes failed_permanent; default 5 */
   unsigned dead_letter_alert_at; /**< open dead letters from which each further failure is warned about; default 100 */
-  bool unsafe_no_fsync;          /**< acknowledge before data is on disk; for tests and throw-away data only */
+  const char *user;     /**< who works through this handle: the audit rows of calls that name nobody; NULL: "unknown" */
+  bool unsafe_no_fsync; /**< acknowledge before data is on disk; for tests and throw-away data only */
   trilha_diagnostics diagnostics;
 } trilha_options;
 

@@ -196,6 +196,7 @@ struct trilha_cli {
   bool json, verbose, dry_run;
   bool results_told;               /* the verb tells every single result, so that no diagnostic has to */
   unsigned width;                  /* columns of the terminal */
+  char user[64];                   /* the login, for audit rows */
   const char *store_url, *keyring; /* as given or from the environment; NULL: default */
   const trilha_cli_verb *verb;
   trilha_cli_progress progress;

@@ -52,15 +52,17 @@
    .name = "issue",                                                                                                     \
    .summary = {"a token for the API, for local development", "um token para a API, para desenvolver"},                  \
    .explains = {"Prints a token (ES256) that the API accepts, signed with the private key in FILE. A FILE that is not "  \
-                "there is made (mode 0600), with the public key beside it in FILE.pub. For local development: in "      \
-                "production an identity provider issues tokens.",                                                       \
+                "there is made (mode 0600), with the public key beside it in FILE.pub. Written to the audit trail of "  \
+                "the store first. For local development: in production an identity provider issues tokens.",            \
                 "Mostra um token (ES256) que a API aceita, assinado com a chave privada em FILE. Um FILE que não "      \
-                "existe é criado (modo 0600), com a chave pública ao lado em FILE.pub. Para desenvolvimento local: em " \
-                "produção quem emite tokens é um provedor de identidade."},                                             \
+                "existe é criado (modo 0600), com a chave pública ao lado em FILE.pub. Antes, escreve na trilha de "    \
+                "auditoria do armazenamento. Para desenvolvimento local: em produção quem emite tokens é um provedor "  \
+                "de identidade."},                                                                                      \
    .operands = "FILE",                                                                                                  \
    .operand_kind = TRILHA_CLI_FILE,                                                                                     \
    .operands_min = 1,                                                                                                   \
    .operands_max = 1,                                                                                                   \
+   .shared = TRILHA_CLI_STORE,                                                                                          \
    .options = trilha_cli_token_options,                                                                                 \
    .examples = {{"trilha token issue dev.pem --subject ana", {"for an hour", "por uma hora"}}},                         \
    .run = trilha_cli_run_token_issue},                                                                                  \

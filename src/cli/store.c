@@ -42,8 +42,10 @@ static void on_diagnostic(void *user, const trilha_diagnostic *diagnostic) {
 }
 
 trilha_options trilha_cli_options(trilha_cli *cli) {
-  return (trilha_options){
-      .store_url = cli->store_url, .keyring = cli->keyring, .diagnostics = {.emit = on_diagnostic, .user = cli}};
+  return (trilha_options){.store_url = cli->store_url,
+                          .keyring = cli->keyring,
+                          .user = trilha_cli_user(cli->user, sizeof cli->user).data,
+                          .diagnostics = {.emit = on_diagnostic, .user = cli}};
 }
 
 int trilha_cli_open(trilha_cli *cli, trilha **ret_handle) {

@@ -34,9 +34,10 @@ typedef struct trilha_reprocessor {
   trilha_deadletter *deadletter;
   const trilha_diagnostics *diagnostics;
 } trilha_reprocessor;
+/* The audit row is written in the transaction that takes the first rows, or that stores the request. */
 trilha_status trilha_reprocess_colony(const trilha_reprocessor *r, trilha_text colonia, trilha_text user,
-                                      unsigned wait_ms, trilha_reprocessed *ret_reprocessed,
-                                      trilha_error *err) TRILHA_MUST_USE;
+                                      const trilha_audit_row *audit, unsigned wait_ms,
+                                      trilha_reprocessed *ret_reprocessed, trilha_error *err) TRILHA_MUST_USE;
 /* No handler: the subscriptions of this process. Rows of types that `types` does not list are left alone (type_count
  * 0: all). */
 typedef struct trilha_reprocess_how {
@@ -49,8 +50,9 @@ typedef struct trilha_reprocess_how {
   trilha_batch_handler batch_handler; /* called instead, with one event, where handler is NULL */
   trilha_text handler_nome;
   void *user;
-  int64_t max_attempts;     /* before failed_permanent; 0: the handle's */
-  const _Atomic bool *stop; /* may be NULL */
+  int64_t max_attempts;          /* before failed_permanent; 0: the handle's */
+  const _Atomic bool *stop;      /* may be NULL */
+  const trilha_audit_row *audit; /* written with the first rows that are taken; NULL: their request was */
 } trilha_reprocess_how;
 trilha_status trilha_reprocess_rows(const trilha_reprocessor *r, const trilha_reprocess_how *how,
                                     trilha_reprocessed *ret_reprocessed, trilha_error *err) TRILHA_MUST_USE;

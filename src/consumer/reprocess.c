@@ -145,13 +145,16 @@ static void say_overtaken(const trilha_reprocessor *r, const taken *t, const tri
               "a retry took longer than its lease and changed nothing", &fields);
 }
 
+/* *audit: written with the first rows that are taken, NULL from there on. */
 static trilha_status run_ids(const trilha_reprocessor *r, const trilha_reprocess_how *how, const int64_t *ids,
-                             size_t count, trilha_reprocessed *done, trilha_error *err) {
+                             size_t count, const trilha_audit_row **audit, trilha_reprocessed *done,
+                             trilha_error *err) {
   static const char self[] = "reprocess";
   batch b = {0};
-  trilha_status status =
-      r->store->delivery->dead_letters_take(r->store, how->colonia, how->types, how->type_count, ids, count, TAKE_ROWS,
-                                            TRILHA_TEXT(self), TAKE_LEASE_MS, soon(), take_row, &b, &b.token, err);
+  trilha_status status = r->store->delivery->dead_letters_take(r->store, how->colonia, how->types, how->type_count, ids,
+                                                               count, TAKE_ROWS, TRILHA_TEXT(self), TAKE_LEASE_MS,
+                                                               *audit, soon(), take_row, &b, &b.token, err);
+  if (status == TRILHA_OK && b.count > 0) *audit = NULL;
   for (size_t i = 0; status == TRILHA_OK && i < b.count; i++) {
     if (how->stop != NULL && atomic_load(how->stop)) return TRILHA_OK; /* what is left returns after its lease */
     trilha_error own = {0};
@@ -174,6 +177,7 @@ trilha_status trilha_reprocess_rows(const trilha_reprocessor *r, const trilha_re
   trilha_status status = TRILHA_OK;
   const int64_t *ids = how->ids;
   size_t count = how->id_count;
+  const trilha_audit_row *audit = how->audit;
   int64_t recovered; /* rows that a crash left `retrying`: there may be no durable consumer that looks after them */
   status = r->store->delivery->dead_letters_recover(r->store, soon(), &recovered, &own);
   if (count == 0 && status == TRILHA_OK) {
@@ -183,7 +187,7 @@ trilha_status trilha_reprocess_rows(const trilha_reprocessor *r, const trilha_re
   }
   for (size_t at = 0; status == TRILHA_OK && at < count; at += TAKE_ROWS) {
     if (how->stop != NULL && atomic_load(how->stop)) break;
-    status = run_ids(r, how, ids + at, count - at < TAKE_ROWS ? count - at : TAKE_ROWS, ret_reprocessed, &own);
+    status = run_ids(r, how, ids + at, count - at < TAKE_ROWS ? count - at : TAKE_ROWS, &audit, ret_reprocessed, &own);
   }
   free(pending.ids);
   if (status == TRILHA_OK && ret_reprocessed->reprocessados + ret_reprocessed->failed == 0)
@@ -215,14 +219,15 @@ static trilha_status wait_for(const trilha_reprocessor *r, int64_t request, unsi
 }
 
 trilha_status trilha_reprocess_colony(const trilha_reprocessor *r, trilha_text colonia, trilha_text user,
-                                      unsigned wait_ms, trilha_reprocessed *ret_reprocessed, trilha_error *err) {
+                                      const trilha_audit_row *audit, unsigned wait_ms,
+                                      trilha_reprocessed *ret_reprocessed, trilha_error *err) {
   *ret_reprocessed = (trilha_reprocessed){0};
   trilha_arena arena = {0};
   trilha_text *types = NULL;
   size_t type_count = 0;
   trilha_status status = trilha_bus_listened_types(r->bus, colonia, &arena, &types, &type_count, err);
   if (status == TRILHA_OK && type_count != 0) { /* types that nobody listens to here are left alone (ruling R17) */
-    trilha_reprocess_how how = {.colonia = colonia, .types = types, .type_count = type_count};
+    trilha_reprocess_how how = {.colonia = colonia, .types = types, .type_count = type_count, .audit = audit};
     status = trilha_reprocess_rows(r, &how, ret_reprocessed, err);
   }
   trilha_arena_done(&arena);
@@ -230,7 +235,7 @@ trilha_status trilha_reprocess_colony(const trilha_reprocessor *r, trilha_text c
   int64_t request;
   bool listening, withdrawn;
   const trilha_delivery_operations *op = r->store->delivery;
-  status = op->request_create(r->store, colonia, user, soon(), &request, &listening, err);
+  status = op->request_create(r->store, colonia, user, audit, soon(), &request, &listening, err);
   if (status != TRILHA_OK) return status;
   if (listening) return wait_for(r, request, wait_ms, ret_reprocessed, err);
   ret_reprocessed->reason = "no live listener";

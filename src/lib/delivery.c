@@ -1,5 +1,9 @@
 /* lib/delivery: the street door of subscriptions, dead letters and durable consumers. */
 #include "trilha/delivery.h"
+
+#include <stdio.h>
+
+#include "audit/audit.h"
 #include "base/error.h"
 #include "lib/handle.h"
 
@@ -81,13 +85,42 @@ void trilha_dead_letter_statistics_free(trilha_dead_letter_statistics *statistic
   trilha_deadletter_statistics_free(statistics);
 }
 
+static trilha_text user_or(const trilha *handle, trilha_text user) {
+  return user.data == NULL ? trilha_text_of(handle->user) : user;
+}
+
+/* Texts of the row live in the arena. */
+static trilha_status reprocess_audit(trilha_text colonia, trilha_text user, const trilha_audit_pair *pairs,
+                                     size_t pair_count, trilha_arena *arena, trilha_audit_row *ret_row,
+                                     trilha_error *err) {
+  const trilha_audit_entry entry = {.entity = TRILHA_TEXT("dead-letter-queue"),
+                                    .entity_id = colonia,
+                                    .change_type = TRILHA_TEXT("Updated"),
+                                    .action = TRILHA_TEXT("trilha.dead-letter-queue.reprocessed"),
+                                    .user = user,
+                                    .pairs = pairs,
+                                    .pair_count = pair_count};
+  return trilha_audit_row_build(&entry, arena, ret_row, err);
+}
+
 trilha_status trilha_reprocess(trilha *handle, trilha_text colonia, trilha_text user, unsigned wait_ms,
                                trilha_reprocessed *ret_reprocessed, trilha_error *error) {
+  return trilha_reprocess_for(handle, colonia, user, NULL, 0, wait_ms, ret_reprocessed, error);
+}
+
+trilha_status trilha_reprocess_for(trilha *handle, trilha_text colonia, trilha_text user,
+                                   const trilha_audit_pair *pairs, size_t pair_count, unsigned wait_ms,
+                                   trilha_reprocessed *ret_reprocessed, trilha_error *error) {
   trilha_status status =
       check(handle, colonia.data != NULL && ret_reprocessed != NULL, "the colony and the place for the answer", error);
   if (status != TRILHA_OK) return status;
+  TRILHA_ARENA_SCOPED arena = {0};
+  trilha_audit_row audit;
+  user = user_or(handle, user);
+  status = reprocess_audit(colonia, user, pairs, pair_count, &arena, &audit, error);
+  if (status != TRILHA_OK) return status;
   trilha_reprocessor r = reprocessor(handle);
-  return trilha_reprocess_colony(&r, colonia, user, wait_ms, ret_reprocessed, error);
+  return trilha_reprocess_colony(&r, colonia, user, &audit, wait_ms, ret_reprocessed, error);
 }
 
 trilha_status trilha_reprocess_with(trilha *handle, trilha_text colonia, const int64_t *ids, size_t id_count,
@@ -96,8 +129,16 @@ trilha_status trilha_reprocess_with(trilha *handle, trilha_text colonia, const i
   bool arguments = colonia.data != NULL && handler != NULL && ret_reprocessed != NULL && (ids != NULL || id_count == 0);
   trilha_status status = check(handle, arguments, "the colony, the handler and the place for the answer", error);
   if (status != TRILHA_OK) return status;
+  TRILHA_ARENA_SCOPED arena = {0};
+  trilha_audit_row audit;
+  char id[24] = "";
+  if (id_count == 1) snprintf(id, sizeof id, "%lld", (long long)ids[0]);
+  const trilha_audit_pair pairs[] = {{"handler_nome", handler_nome}, {"dead_letter", trilha_text_of(id)}};
+  status = reprocess_audit(colonia, trilha_text_of(handle->user), pairs, id_count == 1 ? 2 : 1, &arena, &audit, error);
+  if (status != TRILHA_OK) return status;
   trilha_reprocessor r = reprocessor(handle);
   trilha_reprocess_how how = {.colonia = colonia,
+                              .audit = &audit,
                               .ids = ids,
                               .id_count = id_count,
                               .handler = handler,

@@ -17,6 +17,7 @@ struct trilha {
   trilha_deadletter *deadletter;
   trilha_diagnostics diagnostics;
   trilha_bus *bus;
+  char *user;              /* NULL: unknown */
   trilha_service *service; /* answers requests for the subscriptions made here */
 };
 

@@ -58,6 +58,7 @@ static trilha_status assemble(const trilha_options *options, trilha *handle, tri
   unsigned refresh_ms = options->registry_refresh_ms == 0 ? REGISTRY_REFRESH_MS : options->registry_refresh_ms;
   int64_t lock_timeout_ms = options->lock_timeout_ms == 0 ? LOCK_TIMEOUT_MS : options->lock_timeout_ms;
   const trilha_diagnostics *sink = &options->diagnostics;
+  if (options->user != NULL && (handle->user = strdup(options->user)) == NULL) return trilha_error_no_memory(err);
   trilha_status status = open_store(options, false, &handle->store, err);
   if (status == TRILHA_OK && options->keyring != NULL)
     status = trilha_keyring_load(trilha_text_of(options->keyring), &handle->keyring, err);
@@ -107,6 +108,7 @@ void trilha_close(trilha *handle) {
   trilha_registry_free(handle->registry);
   trilha_keyring_free(handle->keyring);
   if (handle->store != NULL) handle->store->op->close(handle->store);
+  free(handle->user);
   free(handle);
 }
 

@@ -17,8 +17,7 @@ static trilha_status read_pem(const trilha_config *config, trilha_setting settin
   return status;
 }
 
-trilha_status trilha_certificate_read(const trilha_config *config, trilha_certificate_files *files,
-                                      trilha_error *err) {
+trilha_status trilha_certificate_read(const trilha_config *config, trilha_certificate_files *files, trilha_error *err) {
   trilha_buffer_init(&files->chain, 0);
   trilha_buffer_init(&files->key, 0);
   files->pair = (trilha_http_certificate){NULL, NULL};

@@ -45,30 +45,15 @@ static bool read_colony(trilha_call *call, trilha_json_document **ret_document, 
   return false;
 }
 
-/* Before the deed: what cannot be written down is not done. */
-static bool audited(trilha_call *call, trilha_text colony) {
-  char address[TRILHA_ADDRESS_SIZE];
-  trilha_address_format(&call->caller.client, address);
-  trilha_audit_pair pairs[] = {{"address", trilha_text_of(address)}};
-  trilha_audit_entry entry = {.entity = TRILHA_TEXT("dead-letter-queue"),
-                              .entity_id = colony,
-                              .change_type = TRILHA_TEXT("Updated"),
-                              .action = TRILHA_TEXT("trilha.dead-letter-queue.reprocessed"),
-                              .user = trilha_text_of(call->caller.identity.subject),
-                              .pairs = pairs,
-                              .pair_count = 1};
-  trilha_error error = {0};
-  if (trilha_audit_write(call->serve->handle, &entry, &error) == TRILHA_OK) return true;
-  trilha_answer_error(call, &error);
-  return false;
-}
-
+/* Audited in the transaction that takes the rows or stores the request: what cannot be written down is not done. */
 static void reprocess(trilha_call *call, trilha_text colony) {
   trilha_reprocessed done = {0};
   trilha_error error = {0};
-  trilha_text user = trilha_text_of(call->caller.identity.subject);
-  if (!audited(call, colony)) return;
-  if (trilha_reprocess(call->serve->handle, colony, user, call->serve->reprocess_wait_ms, &done, &error) != TRILHA_OK) {
+  char address[TRILHA_ADDRESS_SIZE];
+  trilha_address_format(&call->caller.client, address);
+  const trilha_audit_pair pairs[] = {{"address", trilha_text_of(address)}};
+  if (trilha_reprocess_for(call->serve->handle, colony, trilha_text_of(call->caller.identity.subject), pairs, 1,
+                           call->serve->reprocess_wait_ms, &done, &error) != TRILHA_OK) {
     trilha_answer_error(call, &error);
     return;
   }

@@ -85,11 +85,12 @@ typedef struct trilha_delivery_operations {
   /* Takes up to `limit` `pendente` rows of a colony (of the given ids when id_count > 0; of the given types when
    * type_count > 0), oldest sequence first (given ids: any order), and turns them to `retrying` under a lease of
    * lease_ms: a conditional update, so that nobody else takes them too; tentativas rises by one. *ret_token covers them
-   * all. */
+   * all. The audit row (may be NULL) is written in the same transaction when any was taken. */
   trilha_status (*dead_letters_take)(trilha_store *store, trilha_text colonia, const trilha_text *types,
                                      size_t type_count, const int64_t *ids, size_t id_count, int64_t limit,
-                                     trilha_text holder, int64_t lease_ms, trilha_deadline deadline,
-                                     trilha_dead_letter_visit visit, void *user, int64_t *ret_token, trilha_error *err);
+                                     trilha_text holder, int64_t lease_ms, const trilha_audit_row *audit,
+                                     trilha_deadline deadline, trilha_dead_letter_visit visit, void *user,
+                                     int64_t *ret_token, trilha_error *err);
   /* Ends one retry under its token: success → `resolved`; failure (not NULL) → `pendente`, or `failed_permanent` with
    * resolvido_em when tentativas has reached max_attempts. CONFLICT LEASE_LOST when the row is not retrying under this
    * token. */
@@ -154,10 +155,11 @@ typedef struct trilha_delivery_operations {
   /* --- reprocess requests (ruling R17) --- */
 
   /* Stores a request: one part for each live lease of that colony, whatever its group. *ret_listening: whether there is
-   * any. *ret_request names them all (a fencing token). */
+   * any. *ret_request names them all (a fencing token). The audit row (may be NULL) is written in the same transaction.
+   */
   trilha_status (*request_create)(trilha_store *store, trilha_text colonia, trilha_text user_name,
-                                  trilha_deadline deadline, int64_t *ret_request, bool *ret_listening,
-                                  trilha_error *err);
+                                  const trilha_audit_row *audit, trilha_deadline deadline, int64_t *ret_request,
+                                  bool *ret_listening, trilha_error *err);
   /* A holder takes its group's parts, also what an earlier holder of the group did not finish: NOT_FOUND (err
    * untouched) when there is none. *ret_request is the newest; settling it settles all taken. */
   trilha_status (*request_take)(trilha_store *store, const trilha_lease *lease, trilha_deadline deadline,

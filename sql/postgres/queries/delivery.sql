@@ -9,10 +9,14 @@ SELECT core.dead_letter_fail($1::uuid, $2::int8, $3::text, $4::text, $5::text, $
 SELECT core.dead_letter_resolve($1::uuid, $2::text);
 
 -- name: dead_letters_take
--- Locks the rows it takes, skips locked ones. Index: dead_letter_queue_colonia_sequence_idx. In the order of their sequence.
+-- Locks the rows it takes, skips locked ones. Index: dead_letter_queue_colonia_sequence_idx. In the order of their sequence. $7 to $12: the audit row,
+-- written when any was taken; a NULL action: none.
+WITH t AS MATERIALIZED (SELECT * FROM core.dead_letters_take($1::text, $2::text[], $3::int8[], $4::int8, $5::text, $6::int8)),
+told AS (INSERT INTO core.audit_log (entity, entity_id, change_type, action, user_name, metadata)
+    SELECT $7::text, $8::text, $9::text, $10::text, $11::text, $12::text::jsonb WHERE $10::text IS NOT NULL AND EXISTS (SELECT FROM t))
 SELECT d.id, d.event_id, d.sequence_number, e.tipo, d.colonia, d.handler_nome, d.mensagem_erro, d.pilha_erro, t.tentativas,
     t.ultima_tentativa, t.status, d.criado_em, d.resolvido_em, t.token
-FROM core.dead_letters_take($1::text, $2::text[], $3::int8[], $4::int8, $5::text, $6::int8) t
+FROM t
 JOIN core.dead_letter_queue d ON d.id = t.id JOIN core.event_log e ON e.event_id = d.event_id
 ORDER BY d.sequence_number;
 
@@ -95,7 +99,9 @@ SELECT c.colonia, c.grupo, c.holder, c.live, c.token, c.tipo, c.last_sequence, c
 FROM core.consumers_list($1::text) c;
 
 -- name: request_create
--- Index: consumer_lease_pkey.
+-- Index: consumer_lease_pkey. $3 to $8: the audit row; a NULL action: none.
+WITH told AS (INSERT INTO core.audit_log (entity, entity_id, change_type, action, user_name, metadata)
+    SELECT $3::text, $4::text, $5::text, $6::text, $7::text, $8::text::jsonb WHERE $6::text IS NOT NULL)
 SELECT r.request, r.listening FROM core.request_create($1::text, $2::text) r;
 
 -- name: request_waiting

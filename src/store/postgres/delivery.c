@@ -131,9 +131,9 @@ static trilha_status visit_letters(const PGresult *result, trilha_dead_letter_vi
 
 static trilha_status dead_letters_take(trilha_store *store, trilha_text colonia, const trilha_text *types,
                                        size_t type_count, const int64_t *ids, size_t id_count, int64_t limit,
-                                       trilha_text holder, int64_t lease_ms, trilha_deadline deadline,
-                                       trilha_dead_letter_visit visit, void *user, int64_t *ret_token,
-                                       trilha_error *err) {
+                                       trilha_text holder, int64_t lease_ms, const trilha_audit_row *audit,
+                                       trilha_deadline deadline, trilha_dead_letter_visit visit, void *user,
+                                       int64_t *ret_token, trilha_error *err) {
   TRILHA_PG_PARAMETERS_SCOPED p;
   TRILHA_PG_RESULT_SCOPED *result = NULL;
   trilha_pg_parameters_init(&p);
@@ -145,6 +145,7 @@ static trilha_status dead_letters_take(trilha_store *store, trilha_text colonia,
   trilha_pg_add_i64(&p, limit);
   trilha_pg_add_text(&p, holder);
   trilha_pg_add_i64(&p, lease_ms);
+  trilha_pg_add_audit_row(&p, audit);
   trilha_status status =
       trilha_pg_write_one(trilha_pg_of(store), trilha_sql_postgres_dead_letters_take, &p, deadline, &result, err);
   if (status != TRILHA_OK) return status;
@@ -286,13 +287,14 @@ static trilha_status lease_release(trilha_store *store, const trilha_lease *leas
  */
 
 static trilha_status request_create(trilha_store *store, trilha_text colonia, trilha_text user_name,
-                                    trilha_deadline deadline, int64_t *ret_request, bool *ret_listening,
-                                    trilha_error *err) {
+                                    const trilha_audit_row *audit, trilha_deadline deadline, int64_t *ret_request,
+                                    bool *ret_listening, trilha_error *err) {
   TRILHA_PG_PARAMETERS_SCOPED p;
   TRILHA_PG_RESULT_SCOPED *result = NULL;
   trilha_pg_parameters_init(&p);
   trilha_pg_add_text(&p, colonia);
   trilha_pg_add_text(&p, user_name.data == NULL ? TRILHA_TEXT("?") : user_name);
+  trilha_pg_add_audit_row(&p, audit);
   trilha_status status =
       trilha_pg_write_one(trilha_pg_of(store), trilha_sql_postgres_request_create, &p, deadline, &result, err);
   if (status != TRILHA_OK) return status;

@@ -37,9 +37,9 @@ trilha_status trilha_sqlite_dead_letter_resolve(trilha_store *store, const unsig
                                                 trilha_error *err);
 trilha_status trilha_sqlite_dead_letters_take(trilha_store *store, trilha_text colonia, const trilha_text *types,
                                               size_t type_count, const int64_t *ids, size_t id_count, int64_t limit,
-                                              trilha_text holder, int64_t lease_ms, trilha_deadline deadline,
-                                              trilha_dead_letter_visit visit, void *user, int64_t *ret_token,
-                                              trilha_error *err);
+                                              trilha_text holder, int64_t lease_ms, const trilha_audit_row *audit,
+                                              trilha_deadline deadline, trilha_dead_letter_visit visit, void *user,
+                                              int64_t *ret_token, trilha_error *err);
 trilha_status trilha_sqlite_dead_letter_settle(trilha_store *store, int64_t id, int64_t token,
                                                const trilha_failure *failure, int64_t max_attempts,
                                                trilha_deadline deadline, trilha_error *err);
@@ -66,8 +66,8 @@ trilha_status trilha_sqlite_lease_renew(trilha_store *store, const trilha_lease 
 trilha_status trilha_sqlite_lease_release(trilha_store *store, const trilha_lease *lease, trilha_deadline deadline,
                                           trilha_error *err);
 trilha_status trilha_sqlite_request_create(trilha_store *store, trilha_text colonia, trilha_text user_name,
-                                           trilha_deadline deadline, int64_t *ret_request, bool *ret_listening,
-                                           trilha_error *err);
+                                           const trilha_audit_row *audit, trilha_deadline deadline,
+                                           int64_t *ret_request, bool *ret_listening, trilha_error *err);
 trilha_status trilha_sqlite_request_take(trilha_store *store, const trilha_lease *lease, trilha_deadline deadline,
                                          int64_t *ret_request, trilha_error *err);
 trilha_status trilha_sqlite_request_settle(trilha_store *store, const trilha_lease *lease, int64_t request,

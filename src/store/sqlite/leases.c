@@ -212,8 +212,8 @@ static trilha_status insert_request(trilha_sqlite_connection *c, int64_t request
 }
 
 trilha_status trilha_sqlite_request_create(trilha_store *store, trilha_text colonia, trilha_text user_name,
-                                           trilha_deadline deadline, int64_t *ret_request, bool *ret_listening,
-                                           trilha_error *err) {
+                                           const trilha_audit_row *audit, trilha_deadline deadline,
+                                           int64_t *ret_request, bool *ret_listening, trilha_error *err) {
   trilha_sqlite_store *s = trilha_sqlite_of(store);
   trilha_sqlite_connection *c = NULL;
   trilha_status status = trilha_sqlite_text_check(colonia, "colonia", err);
@@ -222,8 +222,11 @@ trilha_status trilha_sqlite_request_create(trilha_store *store, trilha_text colo
   if (status != TRILHA_OK) return status;
   int64_t request = 0;
   int rows = 0;
+  trilha_sqlite_moment m;
+  trilha_sqlite_moment_now(&m);
   status = trilha_sqlite_fence(c, &request, err);
   if (status == TRILHA_OK) status = insert_request(c, request, colonia, user_name, &rows, err);
+  if (status == TRILHA_OK && audit != NULL) status = trilha_sqlite_audit_write(c, audit, m.now, err);
   status = trilha_sqlite_write_end(s, status, err);
   if (status != TRILHA_OK) return status;
   *ret_request = request;

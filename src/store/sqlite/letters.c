@@ -245,9 +245,9 @@ static trilha_status choose(taking *t, trilha_text colonia, const trilha_text *t
 
 trilha_status trilha_sqlite_dead_letters_take(trilha_store *store, trilha_text colonia, const trilha_text *types,
                                               size_t type_count, const int64_t *ids, size_t id_count, int64_t limit,
-                                              trilha_text holder, int64_t lease_ms, trilha_deadline deadline,
-                                              trilha_dead_letter_visit visit, void *user, int64_t *ret_token,
-                                              trilha_error *err) {
+                                              trilha_text holder, int64_t lease_ms, const trilha_audit_row *audit,
+                                              trilha_deadline deadline, trilha_dead_letter_visit visit, void *user,
+                                              int64_t *ret_token, trilha_error *err) {
   trilha_sqlite_store *s = trilha_sqlite_of(store);
   TRILHA_ARENA_SCOPED arena = {0};
   taking t = {.arena = &arena, .max = limit > 0 ? (size_t)limit : 0, .holder = holder};
@@ -262,6 +262,7 @@ trilha_status trilha_sqlite_dead_letters_take(trilha_store *store, trilha_text c
   status = id_count == 0 ? choose(&t, colonia, types, type_count, chosen, &count, err)
                          : choose_of(&t, colonia, types, type_count, ids, id_count, chosen, &count, err);
   for (size_t i = 0; i < count && status == TRILHA_OK; i++) status = take_one(&t, chosen[i], err);
+  if (status == TRILHA_OK && audit != NULL && t.count > 0) status = trilha_sqlite_audit_write(t.c, audit, t.m.now, err);
   status = trilha_sqlite_write_end(s, status, err);
   if (status != TRILHA_OK) return status;
   *ret_token = t.token;

@@ -174,9 +174,45 @@ static void a_query_for_a_moment_touches_its_own_events_only(void **state) {
   expect_below(state, false, query_moment, 40);
 }
 
+/* What the server would do for audit_list with these values, as every call is planned (plan_anew). */
+static bool audit_plan_uses(const fixture *f, const char *values, const char *index) {
+  char sql[4096];
+  snprintf(sql, sizeof sql, "PREPARE trail (int8, int8, text, text, text, timestamptz, timestamptz) AS %s",
+           trilha_sql_postgres_audit_list);
+  fixture_run(f->sql, "SET plan_cache_mode = force_custom_plan");
+  PGresult *result = PQexec(f->sql, sql);
+  if (PQresultStatus(result) != PGRES_COMMAND_OK) fail_msg("%s", PQresultErrorMessage(result));
+  PQclear(result);
+  snprintf(sql, sizeof sql, "EXPLAIN (COSTS OFF) EXECUTE trail (%s)", values);
+  result = PQexec(f->sql, sql);
+  if (PQresultStatus(result) != PGRES_TUPLES_OK) fail_msg("%s", PQresultErrorMessage(result));
+  bool found = false;
+  for (int i = 0; i < PQntuples(result); i++) {
+    print_message("# %s\n", PQgetvalue(result, i, 0));
+    found = found || strstr(PQgetvalue(result, i, 0), index) != NULL;
+  }
+  PQclear(result);
+  fixture_run(f->sql, "DEALLOCATE trail");
+  return found;
+}
+
+static void the_audit_trail_is_read_by_the_index_of_what_is_asked(void **state) {
+  fixture *f = *state;
+  fixture_run(f->sql, "ALTER TABLE core.audit_log SET (autovacuum_enabled = off)"); /* never analysed */
+  fixture_run(f->sql,
+              "INSERT INTO core.audit_log (entity, entity_id, change_type, action, user_name) "
+              "SELECT 'kind', 'thing-' || n, 'Updated', 'a.b' || n %% 50 || '.changed', 'ana' FROM "
+              "generate_series(1, 20000) n");
+  assert_true(audit_plan_uses(f, "0, 100, 'a.b7.changed', NULL, NULL, NULL, NULL", "audit_log_action_idx"));
+  assert_true(audit_plan_uses(f, "0, 100, 'a.b7.changed', NULL, NULL, '2026-01-01', NULL", "audit_log_action_idx"));
+  assert_true(audit_plan_uses(f, "0, 100, NULL, 'kind', 'thing-7', NULL, NULL", "audit_log_entity_idx"));
+  assert_true(audit_plan_uses(f, "500, 100, NULL, NULL, NULL, NULL, NULL", "audit_log_pkey"));
+}
+
 int main(void) {
 #define ON_MIGRATED(test) cmocka_unit_test_setup_teardown(test, fixture_migrated, fixture_teardown)
   const struct CMUnitTest tests[] = {
+      ON_MIGRATED(the_audit_trail_is_read_by_the_index_of_what_is_asked),
       ON_MIGRATED(every_query_prepares_on_a_fresh_store),
       ON_MIGRATED(an_empty_look_for_a_rare_type_touches_under_20_buffers),
       ON_MIGRATED(an_empty_look_at_the_end_touches_under_20_buffers),

@@ -402,6 +402,70 @@ static void a_dead_letter_needs_its_event_and_is_one_per_colony(void **state) {
   assert_non_null(strstr(fixture_run(f->path, sql, said), "FOREIGN KEY"));
 }
 
+/* Specification 001: what GrydFiles wrote before there were actions. */
+static const struct {
+  const char *event, *action; /* NULL: stays without */
+} EVENTS[] = {
+    {"\"download-url.issued\"", "gryd-files.download-url.issued"},
+    {"\"file.rolled-back\"", "gryd-files.file.rolled-back"},
+    {"\"file.sent\"", "gryd-files.file.sent"},
+    {"\"file.issue\"", NULL},         /* no past tense */
+    {"\"file.need\"", NULL},          /* nor this */
+    {"\"issued\"", NULL},             /* two segments */
+    {"\"a.b.issued\"", NULL},         /* four */
+    {"\"DownloadUrl.issued\"", NULL}, /* capital letters */
+    {"\"9.issued\"", NULL},
+    {"\".issued\"", NULL},
+    {"\"file.\"", NULL},
+    {"\"\"", NULL},
+    {"7", NULL},
+    {"null", NULL},
+    {"\"' OR 1.issued\"", NULL},
+};
+enum { EVENTS_COUNT = sizeof EVENTS / sizeof EVENTS[0], EVENTS_FITTING = 3 };
+
+static void events_of_before_there_were_actions_become_actions_where_they_fit(void **state) {
+  fixture *f = *state;
+  char said[256], sql[512];
+  fixture_migrate(f);
+  fixture_run(f->path, "DELETE FROM core_trilha_migration WHERE name = '20261130025000_audit_events_promoted'", said);
+  for (size_t i = 0; i < EVENTS_COUNT; i++) {
+    /* A quote within the value is doubled. */
+    const char *quote = strchr(EVENTS[i].event, '\'');
+    int head = quote == NULL ? (int)strlen(EVENTS[i].event) : (int)(quote - EVENTS[i].event);
+    snprintf(sql, sizeof sql,
+             "INSERT INTO core_audit_log (entity, entity_id, change_type, user_name, metadata) VALUES "
+             "('File', '1', 'Accessed', 'ana', '{\"Event\": %.*s%s%s}')",
+             head, EVENTS[i].event, quote == NULL ? "" : "'", quote == NULL ? "" : quote);
+    assert_string_equal(fixture_run(f->path, sql, said), "");
+  }
+  assert_string_equal(
+      fixture_run(f->path,
+                  "INSERT INTO core_audit_log (entity, entity_id, change_type, action, user_name, metadata) VALUES "
+                  "('File', '1', 'Accessed', 'x.y.read', 'ana', '{\"Event\": \"file.issued\"}'), "
+                  "('File', '1', 'Accessed', NULL, 'ana', '{\"Other\": \"file.issued\"}')",
+                  said),
+      "");
+  reported r;
+  trilha_error err = {0};
+  if (migrate(f, false, &r, &err) != TRILHA_OK) fail_msg("%s", err.text);
+  for (size_t i = 0; i < EVENTS_COUNT; i++) {
+    if (EVENTS[i].action == NULL)
+      snprintf(sql, sizeof sql, "SELECT action IS NULL FROM core_audit_log WHERE id = %zu", i + 1);
+    else
+      snprintf(sql, sizeof sql, "SELECT action = '%s' FROM core_audit_log WHERE id = %zu", EVENTS[i].action, i + 1);
+    if (fixture_number(f->path, sql) != 1) fail_msg("%s", EVENTS[i].event);
+  }
+  assert_int_equal(fixture_number(f->path, "SELECT count(*) FROM core_audit_log WHERE action = 'x.y.read'"), 1);
+  snprintf(sql, sizeof sql,
+           "SELECT count(*) FROM core_audit_log WHERE action = 'trilha.audit-log.promoted' AND metadata ->> 'promoted' "
+           "= '%d' "
+           "AND metadata ->> 'left' = '%d' AND metadata ->> 'left_ids' = '4,5,6,7,8,9,10,11,12,13,14,15'",
+           EVENTS_FITTING, EVENTS_COUNT - EVENTS_FITTING);
+  assert_int_equal(fixture_number(f->path, sql), 1);
+  assert_string_not_equal(fixture_run(f->path, "UPDATE core_audit_log SET user_name = 'x'", said), "");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       EMPTY(a_fresh_database_gets_every_migration_once),
@@ -413,6 +477,7 @@ int main(void) {
       EMPTY(a_database_with_only_the_first_of_them_gets_the_second),
       EMPTY(a_table_of_another_shape_is_refused_and_left_alone),
       EMPTY(tables_of_the_embedder_may_share_the_file),
+      EMPTY(events_of_before_there_were_actions_become_actions_where_they_fit),
       EMPTY(the_printed_sql_makes_the_same_database),
       EMPTY(the_reviewed_schema_file_is_what_the_migrations_make),
       MIGRATED(the_database_itself_refuses_every_way_of_changing_the_log),
