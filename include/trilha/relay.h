@@ -2,8 +2,8 @@
  *
  * Each message is sent at least once, after the commit it was born in; the messages of one lane (tenant, aggregate,
  * destination) in the order of their commits, and none before every earlier one was sent or discarded. Lanes do not
- * wait for each other. Several workers, in one process or many, share an outbox: a lane is under one lease at a time,
- * and whoever lost a lease cannot confirm anything.
+ * wait for each other: a worker has many in flight, and a slow one holds up no other. Several workers, in one process
+ * or many, share an outbox: a lane is under one lease at a time, and whoever lost a lease cannot confirm anything.
  *
  * Sources: specification 001, rules 5 to 8; rulings R21, R31, R32, R35.
  */
@@ -11,6 +11,7 @@
 #define TRILHA_RELAY_H
 
 #include "trilha/outbox.h"
+#include "trilha/transport.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,34 +25,6 @@ enum {
   TRILHA_RELAY_RUN_BYTES_MAX = 1024 * 1024 /**< payload of one lane under one lease, beyond its first message */
 };
 
-/** One message on its way to one destination. Borrowed for the call; optional texts are absent (data NULL) where the
- * message has none. */
-typedef struct trilha_envelope {
-  trilha_text destination, message_id;
-  trilha_text tenant_id, company_id, aggregate_type, aggregate_key;
-  int64_t aggregate_sequence;
-  int64_t previous_sequence; /**< of the message before it that this destination was given; 0: none that is kept. What
-                                is between the two went elsewhere or was discarded: it is no gap */
-  trilha_text message_type, version, origin, correlation_id, causation_id, traceparent;
-  trilha_text occurred_at;    /**< RFC 3339, UTC */
-  trilha_text payload;        /**< exactly the bytes that were enqueued */
-  trilha_text payload_sha256; /**< of those bytes, lower-case hexadecimal */
-  int64_t attempt;            /**< from 1 */
-  unsigned timeout_ms;        /**< send must have returned by then; the lease outlives it by the margin */
-} trilha_envelope;
-
-/** Sends one message. TRILHA_OK: the destination has accepted it. TRILHA_INVALID, TRILHA_CONFLICT: it never will:
- * dead-lettered at once, and its lane blocks until an operator acts. Anything else: tried again after a pause. The
- * error's code and text are kept with the lane and must hold nothing of the payload. Called from up to `workers`
- * threads at once, never twice at once for one lane. */
-typedef trilha_status (*trilha_send)(void *user, const trilha_envelope *envelope, trilha_error *error);
-
-typedef struct trilha_transport {
-  trilha_text destination;
-  trilha_send send;
-  void *user;
-} trilha_transport;
-
 /** Zero means the default. */
 typedef struct trilha_relay_options {
   trilha_outbox_options outbox; /**< where the messages are */
@@ -59,7 +32,7 @@ typedef struct trilha_relay_options {
       *transports;        /**< one a destination; destinations that are not named are left to other relays */
   size_t transport_count; /**< 1 to TRILHA_OUTBOX_DESTINATIONS_MAX */
   unsigned workers;       /**< threads, each with a connection of its own; default 1 */
-  unsigned lanes;         /**< most lanes of one claim; default 16 */
+  unsigned lanes;         /**< most lanes that one worker has in flight for one destination; default 16 */
   unsigned run;           /**< most messages of a lane under one lease; default 16 */
   unsigned tenant_quota;  /**< most lanes of one tenant in flight for one destination; default 8 */
   unsigned timeout_ms;    /**< of one send; default 10,000 */
@@ -69,7 +42,8 @@ typedef struct trilha_relay_options {
   unsigned backoff_ms;     /**< the first pause is at most this, each later one at most twice as much; default 1,000 */
   unsigned backoff_max_ms; /**< default 300,000. Pauses are uniform from 0 (full jitter) */
   unsigned attempts_max;   /**< then the message is dead-lettered; default 10 */
-  unsigned scan_ms; /**< longest sleep, and so the worst latency of an idle relay; default 1,000, on SQLite 100 */
+  unsigned scan_ms; /**< longest sleep, and so the worst latency of an idle relay; default 1,000, on SQLite 100. The
+                       sleep grows with the time that nothing was due: an eighth of it, from 1 ms up to this */
   int64_t inbox_retention_ms; /**< how long consumers keep their inbox; 0: not checked. Must be at least attempts_max
                                  times backoff_max_ms plus restore_window_ms, or a late repeat would be taken for new */
   int64_t restore_window_ms;  /**< how far back a restored backup of the producer may be */
@@ -103,11 +77,6 @@ TRILHA_API void trilha_relay_free(trilha_relay *relay);                /**< NULL
  * message's. What the log refuses (type, payload), and an id whose content there differs (ruling R32), is
  * dead-lettered. */
 TRILHA_API trilha_status trilha_send_to_bus(void *user, const trilha_envelope *envelope, trilha_error *error);
-
-/** The envelope as one JSON object without line feeds, its payload as a JSON value within it: a terminated string, the
- * caller's, freed with trilha_free(). */
-TRILHA_API trilha_status trilha_envelope_to_json(const trilha_envelope *envelope, char **ret_json, size_t *ret_size,
-                                                 trilha_error *error) TRILHA_MUST_USE;
 
 #ifdef __cplusplus
 }

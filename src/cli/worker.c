@@ -160,14 +160,16 @@ int trilha_cli_run_worker(trilha_cli *cli, const trilha_cli_args *args) {
   if (status != TRILHA_EXIT_OK) return status;
   trilha_cli_stop_hold();
   trilha_transport transport = {
-      .destination = trilha_cli_text(args, "destination"), .send = send_to_stdout, .user = &w};
+      .destination = trilha_cli_text(args, "destination"), .send = send_to_stdout, .user = &w, .at_once = 1};
   if (trilha_cli_has(args, "exec")) {
     transport.send = send_to_command;
+    transport.at_once = 0; /* a process for each message under way */
     w.argv = words_of(args);
     if (w.argv == NULL) return trilha_cli_usage(cli, SAY_NO_MEMORY);
   } else if (trilha_cli_has(args, "bus")) {
     status = open_log(cli, args, &handle);
     transport.send = trilha_send_to_bus;
+    transport.at_once = 0;
     transport.user = handle;
   }
   options.transports = &transport;

@@ -1,7 +1,8 @@
-/* relay: options, threads, and the loop that goes round the destinations. */
+/* relay: options, threads, counts. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -43,9 +44,11 @@ static trilha_status check_counts(const trilha_relay_options *o, trilha_error *e
       return trilha_error_set(err, TRILHA_USAGE, "RELAY_OPTIONS", "%s must be from 1 to %zu, not %zu", counts[i].name,
                               counts[i].max, counts[i].value);
   for (size_t i = 0; i < o->transport_count; i++)
-    if (o->transports[i].destination.size == 0 || o->transports[i].send == NULL)
+    if (o->transports[i].destination.size == 0 || (o->transports[i].send == NULL) == (o->transports[i].begin == NULL) ||
+        o->transports[i].at_once > TRILHA_TRANSPORT_AT_ONCE_MAX)
       return trilha_error_set(err, TRILHA_USAGE, "RELAY_OPTIONS",
-                              "each transport needs a destination and a send function");
+                              "each transport needs a destination, one of send and begin, and at most %d sends at once",
+                              TRILHA_TRANSPORT_AT_ONCE_MAX);
   return TRILHA_OK;
 }
 
@@ -81,6 +84,7 @@ static bool copy_options(trilha_relay *r, const trilha_relay_options *o) {
             (o->outbox.schema == NULL || r->schema != NULL);
   for (size_t i = 0; ok && i < o->transport_count; i++) {
     r->transports[i] = o->transports[i];
+    r->transports[i].at_once = or_default(o->transports[i].at_once, TRILHA_RELAY_AT_ONCE);
     char *name = strndup(o->transports[i].destination.data, o->transports[i].destination.size);
     r->transports[i].destination.data = name;
     ok = name != NULL;
@@ -109,11 +113,6 @@ trilha_status trilha_relay_make(const trilha_relay_options *options, trilha_rela
   if (status != TRILHA_OK) return status;
   trilha_relay *r = calloc(1, sizeof *r);
   if (r == NULL) return trilha_error_no_memory(err);
-  pthread_condattr_t monotonic;
-  pthread_condattr_init(&monotonic);
-  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-  pthread_cond_init(&r->rung, &monotonic);
-  pthread_condattr_destroy(&monotonic);
   pthread_mutex_init(&r->lock, NULL);
   r->open = open;
   name_owner(r);
@@ -138,18 +137,20 @@ void trilha_relay_release(trilha_relay *take_relay) {
   free(r->transports);
   free(r->url);
   free(r->schema);
-  pthread_cond_destroy(&r->rung);
   pthread_mutex_destroy(&r->lock);
   free(r);
 }
 
-/* --- the loop -------------------------------------------------------------------------------------------------------
+/* --- from other threads
+ * -------------------------------------------------------------------------------------------------------
  */
 
 void trilha_relay_ring(trilha_relay *relay) {
   pthread_mutex_lock(&relay->lock);
-  relay->bell++;
-  pthread_cond_broadcast(&relay->rung);
+  for (unsigned i = 0; i < relay->worker_count; i++) {
+    atomic_store(&relay->workers[i].rung, true);
+    trilha_relay_wake_worker(&relay->workers[i]);
+  }
   pthread_mutex_unlock(&relay->lock);
 }
 
@@ -165,74 +166,13 @@ void trilha_relay_count(const trilha_relay *relay, trilha_relay_counts *ret_coun
                                       .leases_lost = atomic_load(&relay->leases_lost)};
 }
 
-static uint64_t bell_of(trilha_relay *relay) {
-  pthread_mutex_lock(&relay->lock);
-  uint64_t bell = relay->bell;
-  pthread_mutex_unlock(&relay->lock);
-  return bell;
-}
-
-/* Until somebody rings after `heard`, or ms have passed. */
-static void sleep_until_rung(trilha_relay *relay, uint64_t heard, int64_t ms) {
-  trilha_deadline end = trilha_deadline_in_ms(ms);
-  struct timespec until = {.tv_sec = end.monotonic_ns / 1000000000, .tv_nsec = end.monotonic_ns % 1000000000};
-  pthread_mutex_lock(&relay->lock);
-  while (relay->bell == heard && !trilha_relay_stops(relay))
-    if (pthread_cond_timedwait(&relay->rung, &relay->lock, &until) != 0) break;
-  pthread_mutex_unlock(&relay->lock);
-}
-
-static bool passes_by_itself(trilha_status status) {
-  return status == TRILHA_UNAVAILABLE || status == TRILHA_TIMEOUT || status == TRILHA_OUTCOME_UNKNOWN;
-}
-
-/* Every destination once. *ret_idle: a whole round of tenants of each gave nothing. */
-static trilha_status go_round(trilha_relay_worker *w, trilha_relay_round *rounds, bool *ret_idle, trilha_error *err) {
-  *ret_idle = true;
-  for (size_t i = 0; i < w->relay->options.transport_count && !trilha_relay_stops(w->relay); i++) {
-    size_t lanes = 0;
-    trilha_status status = trilha_relay_deliver(w, &rounds[i], &lanes, err);
-    if (status != TRILHA_OK) return status;
-    if (lanes > 0 || rounds[i].after[0] != '\0') *ret_idle = false;
-  }
-  return TRILHA_OK;
-}
-
-static trilha_status work(trilha_relay_worker *w, trilha_relay_round *rounds, trilha_error *err) {
-  trilha_relay *relay = w->relay;
-  while (!trilha_relay_stops(relay)) {
-    uint64_t heard = bell_of(relay);
-    trilha_error own = {0};
-    bool idle = false;
-    trilha_status status = w->store == NULL ? relay->open(&relay->options.outbox, &w->store, &own) : TRILHA_OK;
-    if (status == TRILHA_OK) status = go_round(w, rounds, &idle, &own);
-    if (status != TRILHA_OK && (!passes_by_itself(status) || relay->options.once)) return trilha_error_copy(err, &own);
-    if (status != TRILHA_OK) {
-      trilha_fields fields = {0};
-      trilha_fields_error(&fields, &own);
-      trilha_emit(&relay->options.outbox.diagnostics, TRILHA_WARNING, "relay.store_away",
-                  "the outbox's database cannot be used now; the relay waits for it", &fields);
-      sleep_until_rung(relay, heard, TRILHA_RELAY_STORE_PAUSE_MS);
-    } else if (idle) {
-      if (relay->options.once) return TRILHA_OK;
-      sleep_until_rung(relay, heard, relay->options.scan_ms);
-    }
-  }
-  return TRILHA_OK;
-}
+/* --- threads ---------------------------------------------------------------------------------------------------- */
 
 static void *run_worker(void *user) {
   trilha_relay_worker *w = user;
   trilha_relay *relay = w->relay;
   trilha_error err = {0};
-  trilha_relay_round *rounds = calloc(relay->options.transport_count, sizeof *rounds);
-  trilha_status status = rounds == NULL ? trilha_error_no_memory(&err) : TRILHA_OK;
-  for (size_t i = 0; rounds != NULL && i < relay->options.transport_count; i++)
-    rounds[i].transport = &relay->transports[i];
-  if (status == TRILHA_OK) status = work(w, rounds, &err);
-  free(rounds);
-  if (w->store != NULL) w->store->op->close(w->store);
-  if (status != TRILHA_OK) {
+  if (trilha_relay_worker_work(w, &err) != TRILHA_OK) {
     pthread_mutex_lock(&relay->lock);
     trilha_error_copy(&relay->first_error, &err);
     pthread_mutex_unlock(&relay->lock);
@@ -241,18 +181,56 @@ static void *run_worker(void *user) {
   return NULL;
 }
 
-trilha_status trilha_relay_work(trilha_relay *relay, trilha_error *err) {
-  trilha_relay_worker workers[TRILHA_RELAY_WORKERS_MAX];
+static trilha_status make_workers(trilha_relay *relay, trilha_error *err) {
+  unsigned count = relay->options.workers;
+  trilha_relay_worker *workers = calloc(count, sizeof *workers);
+  if (workers == NULL) return trilha_error_no_memory(err);
+  trilha_status status = TRILHA_OK;
+  for (unsigned i = 0; i < count; i++) {
+    workers[i] = (trilha_relay_worker){.relay = relay, .listens = i == 0};
+    pthread_mutex_init(&workers[i].lock, NULL);
+    workers[i].wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (workers[i].wake_fd < 0 && status == TRILHA_OK)
+      status = trilha_error_set_errno(err, TRILHA_UNAVAILABLE, "RELAY_WAKE", errno,
+                                      "the system gives no event descriptor for a worker");
+  }
+  pthread_mutex_lock(&relay->lock);
+  relay->workers = workers;
+  relay->worker_count = count;
+  pthread_mutex_unlock(&relay->lock);
+  return status;
+}
+
+static void free_workers(trilha_relay *relay) {
+  pthread_mutex_lock(&relay->lock);
+  trilha_relay_worker *workers = relay->workers;
+  unsigned count = relay->worker_count;
+  relay->workers = NULL;
+  relay->worker_count = 0;
+  pthread_mutex_unlock(&relay->lock);
+  for (unsigned i = 0; i < count; i++) {
+    if (workers[i].wake_fd >= 0) close(workers[i].wake_fd);
+    pthread_mutex_destroy(&workers[i].lock);
+  }
+  free(workers);
+}
+
+static void run_threads(trilha_relay *relay) {
   pthread_t threads[TRILHA_RELAY_WORKERS_MAX];
   unsigned started = 1;
-  for (unsigned i = 0; i < relay->options.workers; i++) workers[i] = (trilha_relay_worker){.relay = relay};
   while (started < relay->options.workers &&
-         pthread_create(&threads[started], NULL, run_worker, &workers[started]) == 0)
+         pthread_create(&threads[started], NULL, run_worker, &relay->workers[started]) == 0)
     started++;
   if (started < relay->options.workers)
     trilha_emit(&relay->options.outbox.diagnostics, TRILHA_WARNING, "relay.threads",
                 "fewer workers run than were asked for: the system gives no more threads", NULL);
-  run_worker(&workers[0]); /* the caller's thread is the first */
+  run_worker(&relay->workers[0]); /* the caller's thread is the first */
   for (unsigned i = 1; i < started; i++) pthread_join(threads[i], NULL);
-  return trilha_error_copy(err, &relay->first_error);
+}
+
+trilha_status trilha_relay_work(trilha_relay *relay, trilha_error *err) {
+  trilha_status status = make_workers(relay, err);
+  if (status == TRILHA_OK) run_threads(relay);
+  free_workers(relay);
+  return status == TRILHA_OK ? trilha_error_copy(err, &relay->first_error) : status;
 }

@@ -5,14 +5,93 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/clock.h"
 #include "base/diagnostics.h"
 #include "relay/relay.h"
 
 enum {
-  TRILHA_RELAY_SETTLE_AFTER_MS = 50,  /* a lane that is done waits at most this long for others to be settled with it */
+  TRILHA_RELAY_SETTLE_AFTER_MS = 10,  /* a lane that is done waits at most this long for others to be settled with it */
   TRILHA_RELAY_SETTLE_TRIES_MAX = 5,  /* then its lease runs out, and its messages are sent again */
   TRILHA_RELAY_STORE_PAUSE_MS = 1000, /* after an error of the database that may pass */
+  TRILHA_RELAY_AT_ONCE = 8,           /* sends of a transport that does not say how many it bears */
+  TRILHA_RELAY_IDLE_SHARE = 8,        /* an idle relay sleeps this part of the time it was idle */
   TRILHA_RELAY_ERROR_TEXT_BYTES_MAX = 1000
+};
+
+typedef struct trilha_relay_worker trilha_relay_worker;
+typedef struct trilha_relay_round trilha_relay_round;
+typedef struct trilha_relay_group trilha_relay_group;
+
+/* A lane under our lease. It is in one place at a time: waiting for its turn, being sent (then the transport's, until
+ * trilha_sending_done), arrived, finished. */
+struct trilha_sending {
+  trilha_sending *next; /* in the queue it is in */
+  trilha_relay_round *round;
+  trilha_relay_group *group;
+  trilha_lane_lease *lease;
+  trilha_deadline lease_end;   /* on our own clock, from before it was asked for: never later than the database's */
+  trilha_outbox_row *messages; /* the run */
+  size_t count, at;            /* of messages; the one that is next or under way */
+  trilha_envelope envelope;
+  char occurred_at[TRILHA_TIMESTAMP_SIZE], payload_sha256[65];
+  trilha_send_result result;
+  trilha_lane_outcome outcome; /* what is to be settled; its texts are the result's */
+};
+
+typedef struct trilha_relay_queue { /* first in, first out; lanes are borrowed */
+  trilha_sending *head, *tail;
+  size_t count;
+} trilha_relay_queue;
+void trilha_relay_put(trilha_relay_queue *queue, trilha_sending *lane);
+trilha_sending *trilha_relay_take(trilha_relay_queue *queue); /* NULL: empty */
+
+/* What one claim gave, freed when the last of its lanes is closed. */
+struct trilha_relay_group {
+  trilha_arena arena;
+  trilha_lane_lease *leases;
+  trilha_sending *lanes;
+  size_t count, open;
+};
+
+/* Threads for a transport that sends one at a call. */
+typedef struct trilha_relay_senders {
+  pthread_mutex_t lock; /* guards what follows; never held across a send */
+  pthread_cond_t some;
+  trilha_relay_queue jobs;
+  pthread_t threads[TRILHA_TRANSPORT_AT_ONCE_MAX];
+  unsigned started, idle;
+  bool ending;
+} trilha_relay_senders;
+void trilha_relay_senders_init(trilha_relay_senders *senders);
+/* Waits for the sends under way. */
+void trilha_relay_senders_done(trilha_relay_senders *senders);
+/* False: no thread could be had, and none is there. */
+bool trilha_relay_senders_give(trilha_relay_senders *senders, trilha_sending *lane, unsigned threads_max);
+
+/* One destination's part of one worker: everything here is the worker thread's, but the senders' own. */
+struct trilha_relay_round {
+  trilha_relay_worker *worker;
+  const trilha_transport *transport;
+  char after[1024]; /* where the round of tenants stands; a tenant has at most 255 characters; "": the beginning */
+  trilha_relay_queue waiting, finished;
+  size_t open, sending;          /* lanes under lease; of those, with the transport */
+  trilha_lane_outcome *outcomes; /* room for as many as may be open */
+  trilha_deadline settle_by, claim_by, renew_by;
+  int64_t busy_ns; /* when something was last due */
+  bool dry;        /* a whole round of tenants gave nothing */
+  trilha_relay_senders senders;
+};
+
+struct trilha_relay_worker {
+  trilha_relay *relay;
+  trilha_outbox_store *store;
+  trilha_relay_round *rounds;
+  pthread_t thread;
+  int wake_fd;  /* an eventfd: something arrived, or somebody rang */
+  bool listens; /* for what the database announces; the first worker does, and rings for the others */
+  atomic_bool rung;
+  pthread_mutex_t lock; /* guards arrived */
+  trilha_relay_queue arrived;
 };
 
 struct trilha_relay {
@@ -22,33 +101,47 @@ struct trilha_relay {
   char *url, *schema;
   char owner[64]; /* host:pid:random, for operators */
 
-  pthread_mutex_t lock; /* guards bell and first_error; never held across I/O */
-  pthread_cond_t rung;
-  uint64_t bell; /* raised by each wake and by stop */
+  pthread_mutex_t lock; /* guards workers, worker_count and first_error; never held across I/O */
+  trilha_relay_worker *workers;
+  unsigned worker_count;
   trilha_error first_error;
 
   atomic_bool stopping;
   _Atomic int64_t sent, failed, dead, leases_lost;
 };
 
-/* One thread's part. */
-typedef struct trilha_relay_worker {
-  trilha_relay *relay;
-  trilha_outbox_store *store;
-} trilha_relay_worker;
-
 static inline bool trilha_relay_stops(const trilha_relay *relay) {
   return atomic_load(&relay->stopping);
 }
 
-/* deliver.c. One claim for one destination and all that follows from it. *ret_lanes: how many there were; *ret_after in
- * and out: where the round of tenants stands. OK also when lanes failed: that is theirs. */
-typedef struct trilha_relay_round {
-  const trilha_transport *transport;
-  char after[1024]; /* a tenant has at most 255 characters; "": the beginning */
-} trilha_relay_round;
-trilha_status trilha_relay_deliver(trilha_relay_worker *worker, trilha_relay_round *round, size_t *ret_lanes,
-                                   trilha_error *err) TRILHA_MUST_USE;
+/* claim.c. Leases what is due, as far as there is room, and puts it into `waiting`. */
+trilha_status trilha_relay_claim(trilha_relay_round *round, trilha_error *err) TRILHA_MUST_USE;
+void trilha_relay_close_lane(trilha_sending *lane);
+/* Milliseconds of sleep after `idle_ms` without anything due. */
+int64_t trilha_relay_idle_pause_ms(int64_t idle_ms, int64_t scan_ms);
+
+/* send.c */
+/* Begins as many sends as may be begun. */
+void trilha_relay_dispatch(trilha_relay_round *round);
+/* What came of one send: on to the lane's next message, or to be settled. */
+void trilha_relay_arrived(trilha_sending *lane);
+/* Leases of lanes that wait for their turn. */
+void trilha_relay_renew_waiting(trilha_relay_round *round);
+/* Every waiting lane back, untouched. */
+void trilha_relay_give_back(trilha_relay_round *round);
+/* The transport's send, on this thread, and what it gave into the lane's result. */
+void trilha_relay_send_now(trilha_sending *lane);
+
+/* settle.c */
+/* A lane whose outcome is known waits to be settled with others that end soon. */
+void trilha_relay_finish(trilha_sending *lane);
+void trilha_relay_fail(trilha_sending *lane, trilha_status status, int64_t failures);
+void trilha_relay_count_lost(trilha_relay_round *round, const trilha_sending *lane);
+trilha_status trilha_relay_settle(trilha_relay_round *round, trilha_error *err) TRILHA_MUST_USE;
+
+/* work.c. A worker's loop, until it is stopped, `once`, or an error that does not pass by itself. */
+trilha_status trilha_relay_worker_work(trilha_relay_worker *worker, trilha_error *err) TRILHA_MUST_USE;
+void trilha_relay_wake_worker(trilha_relay_worker *worker);
 
 /* The pause before attempt `failures` + 1: uniform from 0 to the smaller of backoff_max and backoff doubled for each
  * failure but the first. */

@@ -60,7 +60,7 @@ static int role_worker(const char *url) {
   trilha_fixture f = {.is_postgres = strncmp(url, "postgres", 8) == 0};
   snprintf(f.url, sizeof f.url, "%s", url);
   trilha_producer p = trilha_producer_open(&f, false);
-  const trilha_transport transport = {TRILHA_TEXT("everything"), apply, &p};
+  const trilha_transport transport = {TRILHA_TEXT("everything"), apply, &p, .at_once = 1}; /* one connection */
   const trilha_relay_options options = {.outbox = trilha_producer_options(&f),
                                         .transports = &transport,
                                         .transport_count = 1,

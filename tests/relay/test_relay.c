@@ -1,144 +1,5 @@
 /* relay: claim, send, settle (specification 001, rules 5 to 8; rulings R30 to R35, R41; field reports B05 to B11). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include <pthread.h>
-
-#include "base/clock.h"
-#include "base/hash.h"
-#include "base/text.h"
-#include "outbox/producer.h"
-#include "trilha/relay.h"
-
-enum { SEEN_MAX = 4096, PATIENCE_MS = 20000 };
-
-#define CHECKED(call)                                                                   \
-  do {                                                                                  \
-    trilha_error checked = {0};                                                         \
-    trilha_error *error = &checked;                                                     \
-    if ((call) != TRILHA_OK) fail_msg("%s: %s: %s", #call, checked.code, checked.text); \
-  } while (0)
-
-typedef struct seen {
-  char tenant[32], key[32], id[40];
-  int64_t sequence, previous, attempt;
-} seen;
-
-/* A destination in this process. */
-typedef struct destination {
-  pthread_mutex_t lock;
-  seen items[SEEN_MAX];
-  size_t count;
-  const char *fail_key;  /* messages of this aggregate … */
-  int64_t fail_sequence; /* … with this sequence (0: all) … */
-  int fail_times;        /* … fail so often … */
-  trilha_status fail_with;
-  bool holds; /* the first message is not answered while this is set */
-} destination;
-
-#define DESTINATION \
-  { .lock = PTHREAD_MUTEX_INITIALIZER }
-
-static void put(char *out, size_t size, trilha_text text) {
-  snprintf(out, size, "%.*s", (int)text.size, text.data);
-}
-
-static bool is_held(destination *d) {
-  pthread_mutex_lock(&d->lock);
-  bool held = d->holds;
-  pthread_mutex_unlock(&d->lock);
-  return held;
-}
-
-static trilha_status receive(void *user, const trilha_envelope *e, trilha_error *error) {
-  destination *d = user;
-  unsigned char digest[TRILHA_SHA256_SIZE];
-  char hex[2 * TRILHA_SHA256_SIZE + 1];
-  trilha_sha256(e->payload, digest);
-  trilha_hex(digest, sizeof digest, hex);
-  pthread_mutex_lock(&d->lock);
-  size_t place = d->count < SEEN_MAX ? d->count++ : SEEN_MAX - 1;
-  seen *s = &d->items[place];
-  put(s->tenant, sizeof s->tenant, e->tenant_id);
-  put(s->key, sizeof s->key, e->aggregate_key);
-  put(s->id, sizeof s->id, e->message_id);
-  s->sequence = e->aggregate_sequence;
-  s->previous = e->previous_sequence;
-  s->attempt = e->attempt;
-  bool fails = d->fail_key != NULL && strcmp(d->fail_key, s->key) == 0 && d->fail_times > 0 &&
-               (d->fail_sequence == 0 || d->fail_sequence == s->sequence);
-  if (fails) d->fail_times--;
-  pthread_mutex_unlock(&d->lock);
-  while (place == 0 && is_held(d)) trilha_clock_sleep_ms(5);
-  if (!trilha_text_is(e->payload_sha256, hex)) return TRILHA_INTERNAL;
-  if (!fails) return TRILHA_OK;
-  snprintf(error->code, sizeof error->code, "AWAY");
-  snprintf(error->text, sizeof error->text, "the destination is away");
-  return error->status = d->fail_with;
-}
-
-static size_t times_seen(destination *d, const char *key, int64_t sequence) {
-  size_t times = 0;
-  pthread_mutex_lock(&d->lock);
-  for (size_t i = 0; i < d->count; i++)
-    times += strcmp(d->items[i].key, key) == 0 && (sequence == 0 || d->items[i].sequence == sequence);
-  pthread_mutex_unlock(&d->lock);
-  return times;
-}
-
-static trilha_relay_options fast(const trilha_fixture *f, const trilha_transport *transports, size_t count) {
-  return (trilha_relay_options){.outbox = trilha_producer_options(f),
-                                .transports = transports,
-                                .transport_count = count,
-                                .backoff_ms = 1,
-                                .backoff_max_ms = 1,
-                                .scan_ms = 20,
-                                .once = true};
-}
-
-/* Until nothing is due now, as often as `rounds`; pauses of at most a millisecond are over by the next. */
-static trilha_relay_counts drain_with(trilha_relay_options options, int rounds) {
-  trilha_relay_counts counts = {0}, all = {0};
-  for (int i = 0; i < rounds; i++) {
-    trilha_relay *relay = NULL;
-    CHECKED(trilha_relay_new(&options, &relay, error));
-    CHECKED(trilha_relay_run(relay, error));
-    trilha_relay_counted(relay, &counts);
-    all.sent += counts.sent;
-    all.failed += counts.failed;
-    all.dead += counts.dead;
-    all.leases_lost += counts.leases_lost;
-    trilha_relay_free(relay);
-    trilha_clock_sleep_ms(10);
-  }
-  return all;
-}
-
-static trilha_relay_counts drain(const trilha_fixture *f, destination *d, int rounds) {
-  const trilha_transport transport = {TRILHA_TEXT("everything"), receive, d};
-  return drain_with(fast(f, &transport, 1), rounds);
-}
-
-static void status_of(const trilha_producer *p, const char *key, int64_t sequence, char out[32]) {
-  char sql[256];
-  snprintf(sql, sizeof sql,
-           "SELECT status FROM {p}producer_outbox WHERE aggregate_key = '%s' AND aggregate_sequence = %lld", key,
-           (long long)sequence);
-  trilha_producer_text(p, sql, out, 32);
-}
-
-static void assert_status(const trilha_producer *p, const char *key, int64_t sequence, const char *wanted) {
-  char status[32];
-  status_of(p, key, sequence, status);
-  assert_string_equal(status, wanted);
-}
+#include "relay/destination.h"
 
 /* --- the main job
  * -------------------------------------------------------------------------------------------------------- */
@@ -383,12 +244,6 @@ static void each_destination_has_a_head_of_its_own_and_gets_its_types_only(void 
   trilha_producer_close(&p);
 }
 
-static void *run_relay(void *user) {
-  trilha_error err = {0};
-  if (trilha_relay_run(user, &err) != TRILHA_OK) fprintf(stderr, "# %s: %s\n", err.code, err.text);
-  return NULL;
-}
-
 static void a_worker_that_outlived_its_lease_confirms_nothing(void **state) {
   trilha_producer p = trilha_producer_open(*state, true);
   static destination slow = DESTINATION, quick = DESTINATION;
@@ -399,6 +254,7 @@ static void a_worker_that_outlived_its_lease_confirms_nothing(void **state) {
                          to_quick = {TRILHA_TEXT("everything"), receive, &quick};
   trilha_relay_options options = fast(*state, &to_slow, 1);
   options.lease_ms = 2000; /* the transport breaks its promise of 100 ms */
+  options.lanes = 1;       /* or this relay itself would take the lane again */
   options.timeout_ms = options.margin_ms = 100;
   trilha_relay *relay = NULL;
   pthread_t thread;
@@ -454,7 +310,8 @@ static void a_tenant_with_many_lanes_does_not_delay_another_beyond_one_claim(voi
     trilha_producer_say(&p, "grande", key);
   }
   trilha_producer_say(&p, "pequena", "last");
-  assert_int_equal(drain(*state, &d, 1).sent, 201);
+  const trilha_transport transport = {TRILHA_TEXT("everything"), receive, &d, .at_once = 1};
+  assert_int_equal(drain_with(fast(*state, &transport, 1), 1).sent, 201);
   size_t place = 0;
   while (strcmp(d.items[place].tenant, "pequena") != 0) place++;
   assert_true(place < 16); /* the first claim: a quota of 8 of 16 lanes */
