@@ -1,5 +1,5 @@
-/* fuzz: a trilha.yaml, and after a NUL byte an environment of NAME=value lines. What loads has a readable value for every
- * setting and reported no problem; what does not says where and why. */
+/* fuzz: a trilha.yaml, and after a NUL byte an environment of NAME=value lines. What loads has a readable value for
+ * every setting and reported no problem; what does not says where and why. */
 #include <string.h>
 
 #include "config/config.h"
@@ -67,7 +67,8 @@ void trilha_fuzz(const char *data, size_t size) {
   const char *nul = size == 0 ? NULL : memchr(data, '\0', size);
   size_t yaml_size = nul == NULL ? size : (size_t)(nul - data), problems = 0;
   if (nul != NULL) take_variables((trilha_text){nul + 1, size - yaml_size - 1});
-  trilha_config_sources sources = {.yaml = {data, yaml_size}, .path = "trilha.yaml", .report = count_problem, .user = &problems};
+  trilha_config_sources sources = {
+      .yaml = {data, yaml_size}, .path = "trilha.yaml", .report = count_problem, .user = &problems};
   if (nul != NULL) sources.environment = look_up;
   trilha_config *config = NULL;
   trilha_error err = {0};

@@ -1,5 +1,5 @@
-/* fuzz: a schema and an instance drawn from the input (tests/schema/sketch.c): the passes of the engine never contradict
- * the reference evaluator. */
+/* fuzz: a schema and an instance drawn from the input (tests/schema/sketch.c): the passes of the engine never
+ * contradict the reference evaluator. */
 #include "fuzz/fuzz.h"
 #include "schema/reference.h"
 #include "schema/sketch.h"
@@ -32,9 +32,11 @@ static void judge(const trilha_schema *schema, const trilha_json_document *insta
   CHECK(trilha_schema_report(schema, instance, NULL, true, scratch, &violations, NULL) == TRILHA_OK);
   agree("report", violations.verdict, reference);
   trilha_status status = trilha_schema_annotate(schema, instance, NULL, scratch, ignored, NULL, NULL);
-  agree("annotate", status == TRILHA_OK        ? TRILHA_VERDICT_VALID
-                    : status == TRILHA_INVALID ? TRILHA_VERDICT_INVALID
-                                               : TRILHA_VERDICT_UNDECIDED, reference);
+  agree("annotate",
+        status == TRILHA_OK        ? TRILHA_VERDICT_VALID
+        : status == TRILHA_INVALID ? TRILHA_VERDICT_INVALID
+                                   : TRILHA_VERDICT_UNDECIDED,
+        reference);
   trilha_schema_scratch_free(scratch);
 }
 

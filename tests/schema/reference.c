@@ -22,7 +22,8 @@ static outcome fresh(reference *r, const trilha_json_value *v) {
 /* A subschema that must hold: what it evaluated counts, since otherwise all of it is lost anyway. */
 static void join(outcome *o, outcome part) {
   o->valid = o->valid && part.valid;
-  for (uint32_t i = 0; part.valid && i < o->count && o->seen != NULL && part.seen != NULL; i++) o->seen[i] |= part.seen[i];
+  for (uint32_t i = 0; part.valid && i < o->count && o->seen != NULL && part.seen != NULL; i++)
+    o->seen[i] |= part.seen[i];
 }
 
 static bool holds(reference *r, place at, const trilha_json_value *schema, const trilha_json_value *v) {
@@ -167,8 +168,10 @@ static void array(reference *r, place at, const trilha_json_value *v, outcome *o
 static void all_present(reference *r, const trilha_json_value *names, const trilha_json_value *v, outcome *o) {
   const trilha_json_value *name = names + 1;
   for (uint32_t i = 0; i < names->size; i++, name = trilha_json_next(name)) {
-    if (name->type != TRILHA_JSON_STRING) reference_give_up(r);
-    else must(o, trilha_json_member_text(v, trilha_json_text(name)) != NULL);
+    if (name->type != TRILHA_JSON_STRING)
+      reference_give_up(r);
+    else
+      must(o, trilha_json_member_text(v, trilha_json_text(name)) != NULL);
   }
 }
 
@@ -180,14 +183,17 @@ static void object(reference *r, place at, const trilha_json_value *v, outcome *
   if ((k = keyword(r, at, "dependentRequired", OBJECT)) == NULL) return;
   const trilha_json_value *name = k + 1;
   for (uint32_t i = 0; i < k->size; i++, name = trilha_json_next(name + 1)) {
-    if (name[1].type != TRILHA_JSON_ARRAY) reference_give_up(r);
-    else if (trilha_json_member_text(v, trilha_json_text(name)) != NULL) all_present(r, name + 1, v, o);
+    if (name[1].type != TRILHA_JSON_ARRAY)
+      reference_give_up(r);
+    else if (trilha_json_member_text(v, trilha_json_text(name)) != NULL)
+      all_present(r, name + 1, v, o);
   }
 }
 
 /* --- applicators in place: core, section 10.2 -------------------------------------------------------------------- */
 
-static uint32_t branches(reference *r, place at, const char *name, const trilha_json_value *v, outcome *o, uint32_t *ret_count) {
+static uint32_t branches(reference *r, place at, const char *name, const trilha_json_value *v, outcome *o,
+                         uint32_t *ret_count) {
   const trilha_json_value *k = keyword(r, at, name, ARRAY);
   uint32_t held = 0;
   *ret_count = 0;
@@ -228,8 +234,10 @@ static void dependent(reference *r, place at, const char *name, const trilha_jso
   const trilha_json_value *key = k + 1;
   for (uint32_t i = 0; i < k->size; i++, key = trilha_json_next(key + 1)) {
     if (trilha_json_member_text(v, trilha_json_text(key)) == NULL) continue;
-    if (key[1].type == TRILHA_JSON_ARRAY) all_present(r, key + 1, v, o);
-    else join(o, apply(r, reference_place_of(r, at, key + 1), v));
+    if (key[1].type == TRILHA_JSON_ARRAY)
+      all_present(r, key + 1, v, o);
+    else
+      join(o, apply(r, reference_place_of(r, at, key + 1), v));
   }
 }
 
@@ -242,7 +250,8 @@ static void referred(reference *r, place at, const trilha_json_value *v, outcome
 
 /* --- applicators to children: core, section 10.3 ----------------------------------------------------------------- */
 
-static void child(reference *r, place at, const trilha_json_value *schema, const trilha_json_value *v, uint32_t i, outcome *o) {
+static void child(reference *r, place at, const trilha_json_value *schema, const trilha_json_value *v, uint32_t i,
+                  outcome *o) {
   must(o, holds(r, at, schema, v));
   if (o->seen != NULL) o->seen[i] = true;
 }
@@ -367,7 +376,9 @@ trilha_verdict reference_verdict(const trilha_json_document *schema, const trilh
   r->options = options;
   place root = reference_open(r, schema);
   bool valid = apply(r, root, instance->values).valid;
-  trilha_verdict verdict = r->undecided ? TRILHA_VERDICT_UNDECIDED : valid ? TRILHA_VERDICT_VALID : TRILHA_VERDICT_INVALID;
+  trilha_verdict verdict = r->undecided ? TRILHA_VERDICT_UNDECIDED
+                           : valid      ? TRILHA_VERDICT_VALID
+                                        : TRILHA_VERDICT_INVALID;
   reference_close(r);
   return verdict;
 }

@@ -6,7 +6,8 @@
 
 static void walk(reference *r, place at, int depth);
 
-/* --- all subschemas of a document ---------------------------------------------------------------------------------- */
+/* --- all subschemas of a document ----------------------------------------------------------------------------------
+ */
 
 static bool one_of(trilha_text name, const char *const *names) {
   for (; *names != NULL; names++) {
@@ -23,18 +24,20 @@ static place known(const reference *r, const trilha_json_value *schema) {
 }
 
 static void walk_child(reference *r, place parent, const trilha_json_value *schema, int depth) {
-  if (schema->type != TRILHA_JSON_OBJECT && schema->type != TRILHA_JSON_TRUE && schema->type != TRILHA_JSON_FALSE) return;
+  if (schema->type != TRILHA_JSON_OBJECT && schema->type != TRILHA_JSON_TRUE && schema->type != TRILHA_JSON_FALSE)
+    return;
   place at = parent;
   at.schema = schema;
   walk(r, at, depth + 1);
 }
 
 static void walk_children(reference *r, place at, const trilha_json_value *key, int depth) {
-  static const char *const schemas[] = {"additionalProperties", "contains", "else", "if", "items", "not", "propertyNames",
-                                        "then", "unevaluatedItems", "unevaluatedProperties", NULL};
+  static const char *const schemas[] = {
+      "additionalProperties",  "contains", "else", "if", "items", "not", "propertyNames", "then", "unevaluatedItems",
+      "unevaluatedProperties", NULL};
   static const char *const lists[] = {"allOf", "anyOf", "oneOf", "prefixItems", NULL};
-  static const char *const maps[] = {"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties",
-                                     "properties", NULL};
+  static const char *const maps[] = {
+      "$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties", NULL};
   const trilha_json_value *value = key + 1, *part = value + 1;
   if (one_of(trilha_json_text(key), schemas)) {
     walk_child(r, at, value, depth);
@@ -120,12 +123,14 @@ place reference_place_of(reference *r, place parent, const trilha_json_value *sc
   return (place){NULL, parent.resource, parent.uri, parent.vocabularies};
 }
 
-/* --- references ------------------------------------------------------------------------------------------------------ */
+/* --- references ------------------------------------------------------------------------------------------------------
+ */
 
 /* The root of the resource with this URI, or of the document found under it. */
 static const trilha_json_value *document_of(reference *r, trilha_text uri) {
   for (size_t i = 0; i < r->place_count; i++) {
-    if (r->places[i].schema == r->places[i].resource && trilha_text_equal(r->places[i].uri, uri)) return r->places[i].schema;
+    if (r->places[i].schema == r->places[i].resource && trilha_text_equal(r->places[i].uri, uri))
+      return r->places[i].schema;
   }
   const trilha_json_document *document =
       r->options->resolve == NULL ? NULL : r->options->resolve(r->options->resolve_user, uri);
@@ -133,7 +138,8 @@ static const trilha_json_value *document_of(reference *r, trilha_text uri) {
   if (text.data != NULL && r->owned_count < REFERENCE_DOCUMENTS_MAX) {
     trilha_json_limits limits = TRILHA_JSON_LIMITS;
     trilha_json_document *parsed = NULL;
-    if (trilha_json_parse(text, &limits, &parsed, NULL, NULL) == TRILHA_OK) document = r->owned[r->owned_count++] = parsed;
+    if (trilha_json_parse(text, &limits, &parsed, NULL, NULL) == TRILHA_OK)
+      document = r->owned[r->owned_count++] = parsed;
   }
   if (document == NULL) return NULL;
   (void)add_document(r, document, uri);

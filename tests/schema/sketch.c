@@ -1,4 +1,5 @@
-/* Draws schemas and instances. Every keyword has a writer; which ones a schema has is a bit mask, so that none comes twice. */
+/* Draws schemas and instances. Every keyword has a writer; which ones a schema has is a bit mask, so that none comes
+ * twice. */
 #include "sketch.h"
 
 #include <stdbool.h>
@@ -27,13 +28,37 @@ static void put(draw *d, const char *text) {
 
 #define ONE_OF(d, texts) put(d, (texts)[choose(d, sizeof(texts) / sizeof *(texts))])
 
-/* --- instances ----------------------------------------------------------------------------------------------------- */
+/* --- instances -----------------------------------------------------------------------------------------------------
+ */
 
 static const char *const NAMES[] = {"\"a\"", "\"b\"", "\"c\"", "\"ab\"", "\"\""};
 enum { NAME_COUNT = sizeof NAMES / sizeof *NAMES };
-static const char *const SCALARS[] = {"0",       "1",    "2",    "null", "true",   "false", "\"a\"",     "\"b\"",       "\"ab\"",
-                                      "\"\"",    "-1",   "1.0",  "0.5",  "1e1",    "10",    "1.5e0",     "3",           "-0",
-                                      "1000000000000000000000", "\"\xC3\xA9\"", "\"2024-02-30\"", "\"a\\u0062\"", "0.1", "1e-3", "[]", "{}"};
+static const char *const SCALARS[] = {"0",
+                                      "1",
+                                      "2",
+                                      "null",
+                                      "true",
+                                      "false",
+                                      "\"a\"",
+                                      "\"b\"",
+                                      "\"ab\"",
+                                      "\"\"",
+                                      "-1",
+                                      "1.0",
+                                      "0.5",
+                                      "1e1",
+                                      "10",
+                                      "1.5e0",
+                                      "3",
+                                      "-0",
+                                      "1000000000000000000000",
+                                      "\"\xC3\xA9\"",
+                                      "\"2024-02-30\"",
+                                      "\"a\\u0062\"",
+                                      "0.1",
+                                      "1e-3",
+                                      "[]",
+                                      "{}"};
 enum { SCALAR_COUNT = sizeof SCALARS / sizeof *SCALARS };
 
 /* The first few often, so that items are equal. */
@@ -67,7 +92,8 @@ static void value(draw *d, int depth) {
   }
 }
 
-/* --- what stands in a keyword ---------------------------------------------------------------------------------------- */
+/* --- what stands in a keyword ----------------------------------------------------------------------------------------
+ */
 
 static void schema(draw *d, int depth);
 
@@ -138,9 +164,16 @@ static void constants(draw *d, int depth) {
 }
 
 static void type(draw *d, int depth) {
-  static const char *const texts[] = {"\"null\"",   "\"boolean\"", "\"object\"",  "\"array\"",
-                                      "\"number\"", "\"string\"",  "\"integer\"", "[\"array\",\"object\"]",
-                                      "[\"integer\",\"string\"]", "[\"null\",\"object\",\"number\"]"};
+  static const char *const texts[] = {"\"null\"",
+                                      "\"boolean\"",
+                                      "\"object\"",
+                                      "\"array\"",
+                                      "\"number\"",
+                                      "\"string\"",
+                                      "\"integer\"",
+                                      "[\"array\",\"object\"]",
+                                      "[\"integer\",\"string\"]",
+                                      "[\"null\",\"object\",\"number\"]"};
   (void)depth;
   ONE_OF(d, texts);
 }
@@ -182,27 +215,69 @@ static void flag(draw *d, int depth) {
 
 static void reference(draw *d, int depth) {
   /* Those that always lead somewhere more often than those that may not. */
-  static const char *const texts[] = {"\"#\"", "\"root\"", "\"root#/$defs/a\"", "\"root#/$defs/b\"", "\"root#/$defs/c\"",
-                                      "\"root#/$defs/a\"", "\"root#/$defs/b\"", "\"root#/$defs/c\"", "\"#n\"", "\"#m\"",
-                                      "\"r1\"", "\"r2\"", "\"r1#n\"", "\"r2#n\""};
+  static const char *const texts[] = {"\"#\"",
+                                      "\"root\"",
+                                      "\"root#/$defs/a\"",
+                                      "\"root#/$defs/b\"",
+                                      "\"root#/$defs/c\"",
+                                      "\"root#/$defs/a\"",
+                                      "\"root#/$defs/b\"",
+                                      "\"root#/$defs/c\"",
+                                      "\"#n\"",
+                                      "\"#m\"",
+                                      "\"r1\"",
+                                      "\"r2\"",
+                                      "\"r1#n\"",
+                                      "\"r2#n\""};
   (void)depth;
   ONE_OF(d, texts);
 }
 
-/* --- schemas --------------------------------------------------------------------------------------------------------- */
+/* --- schemas ---------------------------------------------------------------------------------------------------------
+ */
 
 static const struct {
   const char *name;
   void (*write)(draw *d, int depth);
 } KEYWORDS[] = {
-    {"type", type}, {"const", constant}, {"enum", constants}, {"multipleOf", divisor}, {"maximum", number},
-    {"exclusiveMinimum", number}, {"minLength", count}, {"maxLength", count}, {"pattern", pattern}, {"format", format},
-    {"minItems", count}, {"maxItems", count}, {"uniqueItems", flag}, {"minProperties", count}, {"maxProperties", count},
-    {"required", names}, {"dependentRequired", names_of_names}, {"properties", map}, {"patternProperties", patterns},
-    {"additionalProperties", schema}, {"propertyNames", schema}, {"items", schema}, {"prefixItems", list},
-    {"contains", schema}, {"minContains", count}, {"maxContains", count}, {"unevaluatedItems", schema},
-    {"unevaluatedProperties", schema}, {"allOf", list}, {"anyOf", list}, {"oneOf", list}, {"not", schema}, {"if", schema},
-    {"then", schema}, {"else", schema}, {"dependentSchemas", map}, {"$ref", reference}, {"$dynamicRef", reference},
+    {"type", type},
+    {"const", constant},
+    {"enum", constants},
+    {"multipleOf", divisor},
+    {"maximum", number},
+    {"exclusiveMinimum", number},
+    {"minLength", count},
+    {"maxLength", count},
+    {"pattern", pattern},
+    {"format", format},
+    {"minItems", count},
+    {"maxItems", count},
+    {"uniqueItems", flag},
+    {"minProperties", count},
+    {"maxProperties", count},
+    {"required", names},
+    {"dependentRequired", names_of_names},
+    {"properties", map},
+    {"patternProperties", patterns},
+    {"additionalProperties", schema},
+    {"propertyNames", schema},
+    {"items", schema},
+    {"prefixItems", list},
+    {"contains", schema},
+    {"minContains", count},
+    {"maxContains", count},
+    {"unevaluatedItems", schema},
+    {"unevaluatedProperties", schema},
+    {"allOf", list},
+    {"anyOf", list},
+    {"oneOf", list},
+    {"not", schema},
+    {"if", schema},
+    {"then", schema},
+    {"else", schema},
+    {"dependentSchemas", map},
+    {"$ref", reference},
+    {"$dynamicRef", reference},
     {"dependencies", map},
 };
 enum { KEYWORD_COUNT = sizeof KEYWORDS / sizeof *KEYWORDS };
@@ -245,8 +320,15 @@ static void schema(draw *d, int depth) {
 
 /* A definition is sometimes a resource or has an anchor, and may meet the others' names. */
 static void definition(draw *d, const char *name) {
-  static const char *const heads[] = {"", "", "", "\"$dynamicAnchor\":\"n\"", "\"$anchor\":\"m\"", "\"$id\":\"r1\"", "\"$id\":\"r2\"",
-                                      "\"$id\":\"r1\",\"$dynamicAnchor\":\"n\"", "\"$id\":\"r2\",\"$dynamicAnchor\":\"n\""};
+  static const char *const heads[] = {"",
+                                      "",
+                                      "",
+                                      "\"$dynamicAnchor\":\"n\"",
+                                      "\"$anchor\":\"m\"",
+                                      "\"$id\":\"r1\"",
+                                      "\"$id\":\"r2\"",
+                                      "\"$id\":\"r1\",\"$dynamicAnchor\":\"n\"",
+                                      "\"$id\":\"r2\",\"$dynamicAnchor\":\"n\""};
   put(d, "\"");
   put(d, name);
   put(d, "\":{");

@@ -1,5 +1,5 @@
-/* schema tests: a schema and an instance drawn from bytes, small, well formed and prone to collide: few names, few values,
- * every keyword. Equal bytes draw equal texts. */
+/* schema tests: a schema and an instance drawn from bytes, small, well formed and prone to collide: few names, few
+ * values, every keyword. Equal bytes draw equal texts. */
 #ifndef TRILHA_TESTS_SCHEMA_SKETCH_H
 #define TRILHA_TESTS_SCHEMA_SKETCH_H
 

@@ -52,7 +52,8 @@ typedef struct suite {
 
 static bool is_listed(const suite *s, const char *group, const char *test) {
   for (const suite_exception *e = s->exceptions; e->file != NULL; e++) {
-    if (strcmp(e->file, s->file) == 0 && strcmp(e->group, group) == 0 && (e->test == NULL || strcmp(e->test, test) == 0))
+    if (strcmp(e->file, s->file) == 0 && strcmp(e->group, group) == 0 &&
+        (e->test == NULL || strcmp(e->test, test) == 0))
       return true;
   }
   return false;

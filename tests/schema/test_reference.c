@@ -5,9 +5,11 @@
 
 /* The same table as the engine's: a $ref to a draft 2019-09 schema. */
 static const suite_exception not_passed[] = {
-    {"optional/cross-draft.json", "refs to historic drafts are processed as historic drafts", NULL}, {NULL, NULL, NULL}};
+    {"optional/cross-draft.json", "refs to historic drafts are processed as historic drafts", NULL},
+    {NULL, NULL, NULL}};
 
-/* --- the reference against the official suite ---------------------------------------------------------------------- */
+/* --- the reference against the official suite ----------------------------------------------------------------------
+ */
 
 typedef struct asked {
   const trilha_json_document *schema;
@@ -51,7 +53,8 @@ static void the_reference_passes_the_format_tests(void **state) {
   run_folder("optional/format", 764);
 }
 
-/* --- the engine against the reference -------------------------------------------------------------------------------- */
+/* --- the engine against the reference --------------------------------------------------------------------------------
+ */
 
 enum { SKETCH_BYTES = 96, SKETCHES = 4000 };
 
@@ -76,13 +79,16 @@ static bool contradict(trilha_verdict a, trilha_verdict b) {
 }
 
 /* The three passes spend their budgets differently, so that one may decide where another cannot. */
-static void compare_passes(judge *j, const trilha_schema *schema, const trilha_json_document *instance, trilha_verdict said[3]) {
+static void compare_passes(judge *j, const trilha_schema *schema, const trilha_json_document *instance,
+                           trilha_verdict said[3]) {
   trilha_violations violations = {0};
   said[0] = trilha_schema_validate(schema, instance, NULL, j->scratch);
   assert_int_equal(trilha_schema_report(schema, instance, NULL, true, j->scratch, &violations, NULL), TRILHA_OK);
   said[1] = violations.verdict;
   trilha_status status = trilha_schema_annotate(schema, instance, NULL, j->scratch, ignored, NULL, NULL);
-  said[2] = status == TRILHA_OK ? TRILHA_VERDICT_VALID : status == TRILHA_INVALID ? TRILHA_VERDICT_INVALID : TRILHA_VERDICT_UNDECIDED;
+  said[2] = status == TRILHA_OK        ? TRILHA_VERDICT_VALID
+            : status == TRILHA_INVALID ? TRILHA_VERDICT_INVALID
+                                       : TRILHA_VERDICT_UNDECIDED;
 }
 
 static void compare(judge *j, const char *schema_text, trilha_text instance_text, tally *t) {
@@ -94,12 +100,13 @@ static void compare(judge *j, const char *schema_text, trilha_text instance_text
     return;
   }
   trilha_json_document *document = test_parse(trilha_text_of(schema_text)), *instance = test_parse(instance_text);
-  trilha_verdict reference = reference_verdict(document, instance, &(reference_options){.assert_format = true}), said[3];
+  trilha_verdict reference = reference_verdict(document, instance, &(reference_options){.assert_format = true}),
+                 said[3];
   compare_passes(j, schema, instance, said);
   for (int i = 0; i < 3; i++) {
     if (contradict(said[i], reference))
-      fail_msg("pass %d says %d, the reference %d\n%s\n%.*s", i, said[i], reference, schema_text, (int)instance_text.size,
-               instance_text.data);
+      fail_msg("pass %d says %d, the reference %d\n%s\n%.*s", i, said[i], reference, schema_text,
+               (int)instance_text.size, instance_text.data);
   }
   bool undecided = said[0] == TRILHA_VERDICT_UNDECIDED || reference == TRILHA_VERDICT_UNDECIDED;
   t->undecided += undecided;
