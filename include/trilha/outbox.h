@@ -114,11 +114,14 @@ typedef struct trilha_outbox_lane {
   trilha_text error_code, error_text; /**< of the last failure; absent: none */
   int64_t behind;                     /**< messages that wait behind the head, counted up to 1,000 */
   trilha_text head_at;                /**< creation of the head */
+  trilha_text failed_at;              /**< when the head failed last; absent: it has not */
 } trilha_outbox_lane;
 typedef trilha_status (*trilha_outbox_lane_visit)(void *user, const trilha_outbox_lane *lane);
 typedef struct trilha_outbox_lanes_filter { /* combined with AND; absent: any */
   trilha_text tenant_id, destination, status;
-  int64_t limit; /**< 0: 100; at most TRILHA_OUTBOX_LANES_MAX */
+  trilha_text error_code;    /**< of the head's last failure */
+  trilha_text failed_before; /**< ISO-8601 with Z or offset: heads that failed before it */
+  int64_t limit;             /**< 0: 100; at most TRILHA_OUTBOX_LANES_MAX */
 } trilha_outbox_lanes_filter;
 /** Dead lanes first, then failing ones, the oldest failure first. */
 TRILHA_API trilha_status trilha_outbox_lanes(trilha_outbox *outbox, const trilha_outbox_lanes_filter *filter,
@@ -126,17 +129,23 @@ TRILHA_API trilha_status trilha_outbox_lanes(trilha_outbox *outbox, const trilha
                                              trilha_error *error) TRILHA_MUST_USE;
 
 /** One message as it stands for one of its destinations. Never the payload, which is the producer's own data (ruling
- * R24). */
+ * R24). That the destination acknowledged it, that it says it has received it, and that it says it has applied it are
+ * three facts, each with its own time. */
 typedef struct trilha_outbox_entry {
   trilha_text tenant_id, company_id, aggregate_type, aggregate_key;
   int64_t aggregate_sequence;
   trilha_text message_type, version, origin, correlation_id, causation_id, traceparent, occurred_at, created_at;
-  int64_t payload_bytes;
+  int64_t revision;           /**< 1: as enqueued; raised by each correction */
+  int64_t payload_bytes;      /**< of that revision */
   trilha_text payload_sha256; /**< lower-case hexadecimal */
   trilha_text destination;
   trilha_text status; /**< Pending, Dispatching, Failed, DeadLettered, Dispatched or Discarded */
   int64_t attempts;
   trilha_text next_attempt_at, lease_until; /**< absent where it is not so */
+  trilha_text dispatched_at;                /**< when the destination acknowledged it; absent: not, or unknown */
+  int64_t dispatched_revision;              /**< what it acknowledged; 0: nothing */
+  trilha_text received_at, applied_at;      /**< as the destination states; absent: it has not said so */
+  trilha_text said, said_at; /**< the last fact of trilha_outbox_record() and when it became known; absent: none */
 } trilha_outbox_entry;
 typedef trilha_status (*trilha_outbox_entry_visit)(void *user, const trilha_outbox_entry *entry);
 /** NOT_FOUND (MESSAGE_NOT_FOUND): no message with this id. */
@@ -144,20 +153,104 @@ TRILHA_API trilha_status trilha_outbox_message(trilha_outbox *outbox, trilha_tex
                                                trilha_outbox_entry_visit visit, void *user,
                                                trilha_error *error) TRILHA_MUST_USE;
 
-/** What an operator does to the dead message at the head of its lane. All are needed; the trail keeps them in the same
- * transaction. */
+/** One content of a message. Revision 1 is the enqueued one and has neither user, reason nor diff. */
+typedef struct trilha_outbox_revision {
+  int64_t revision;
+  trilha_text at, user, reason;
+  int64_t payload_bytes;
+  trilha_text payload_sha256;
+  trilha_text diff; /**< a JSON array of {"op": "add", "remove" or "replace", "path": JSON Pointer}; never a value */
+  trilha_text accepted; /**< destinations that had acknowledged an earlier revision, by name; absent: none */
+} trilha_outbox_revision;
+typedef trilha_status (*trilha_outbox_revision_visit)(void *user, const trilha_outbox_revision *revision);
+/** In their order. NOT_FOUND (MESSAGE_NOT_FOUND). */
+TRILHA_API trilha_status trilha_outbox_revisions(trilha_outbox *outbox, trilha_text message_id,
+                                                 trilha_outbox_revision_visit visit, void *user,
+                                                 trilha_error *error) TRILHA_MUST_USE;
+
+/** The content of one revision (0: the last), for who says who it is and why: the trail keeps it
+ * (`trilha.outbox-message.revealed`). *ret_payload is the caller's, freed with trilha_free(). NOT_FOUND
+ * (MESSAGE_NOT_FOUND): no such message or revision. */
+TRILHA_API trilha_status trilha_outbox_reveal(trilha_outbox *outbox, trilha_text message_id, int64_t revision,
+                                              trilha_text user, trilha_text reason, char **ret_payload,
+                                              int64_t *ret_revision, trilha_error *error) TRILHA_MUST_USE;
+
+/** What an operator does to the dead message at the head of its lane. The trail keeps it in the same transaction. */
 typedef struct trilha_outbox_operation {
-  trilha_text message_id, destination;
-  trilha_text user, reason;
-  trilha_text reconciliation; /**< discard only: what the destination says about this message */
+  trilha_text message_id, destination; /**< obligatory */
+  trilha_text user, reason;            /**< obligatory */
+  trilha_text reconciliation; /**< discard only: what the destination says about this message, in the operator's words.
+                                 Absent: the last fact recorded since the message failed */
+  bool override_reconciliation; /**< discard only: give it up although nothing says what the destination knows */
 } trilha_outbox_operation;
 /** Sends it again under the same identity, its attempts counted anew. CONFLICT (LANE_NOT_DEAD): it is not a dead letter
  * at a head. */
 TRILHA_API trilha_status trilha_outbox_retry(trilha_outbox *outbox, const trilha_outbox_operation *operation,
                                              trilha_error *error) TRILHA_MUST_USE;
-/** Gives it up for this destination, the only way past a dead head (ruling R31). */
+/** Gives it up for this destination, the only way past a dead head (ruling R31). CONFLICT (RECONCILIATION_MISSING):
+ * nothing says what the destination knows of it. */
 TRILHA_API trilha_status trilha_outbox_discard(trilha_outbox *outbox, const trilha_outbox_operation *operation,
                                                trilha_error *error) TRILHA_MUST_USE;
+/** Does the same to each dead head that `selection` takes (its destination is obligatory, its status is DeadLettered
+ * whatever it says), at most `selection->limit` of them, each in its own transaction and with its own row in the trail;
+ * operation's message_id and destination are not looked at. A dry run changes nothing. visit (may be NULL) is told each
+ * lane before it is touched. One that somebody else changed meanwhile is passed over. *ret_count: how many were, or
+ * would be, changed. The first other failure ends it. */
+TRILHA_API trilha_status trilha_outbox_retry_all(trilha_outbox *outbox, const trilha_outbox_lanes_filter *selection,
+                                                 const trilha_outbox_operation *operation, bool dry_run,
+                                                 trilha_outbox_lane_visit visit, void *user, int64_t *ret_count,
+                                                 trilha_error *error) TRILHA_MUST_USE;
+TRILHA_API trilha_status trilha_outbox_discard_all(trilha_outbox *outbox, const trilha_outbox_lanes_filter *selection,
+                                                   const trilha_outbox_operation *operation, bool dry_run,
+                                                   trilha_outbox_lane_visit visit, void *user, int64_t *ret_count,
+                                                   trilha_error *error) TRILHA_MUST_USE;
+
+/** New content for a message, under its id and in its place (ruling R32). */
+typedef struct trilha_outbox_correction {
+  trilha_text message_id;
+  trilha_text payload; /**< the whole new content, by the rules of enqueue */
+  int64_t revision;    /**< which one it corrects; 0: whatever is the last */
+  trilha_text user, reason;
+  bool dry_run; /**< tells the diff only; looking at the content is noted in the trail all the same */
+} trilha_outbox_correction;
+/** Released with trilha_outbox_corrected_done(). */
+typedef struct trilha_outbox_corrected {
+  int64_t revision; /**< the new one */
+  int64_t revived;  /**< lanes whose dead or failing head it is; they are due now */
+  char *diff;       /**< as trilha_outbox_revision.diff */
+  char *accepted; /**< destinations that hold an earlier revision; each has a fact "Conflict" from now on. NULL: none */
+} trilha_outbox_corrected;
+/** Earlier revisions stay. CONFLICT: REVISION_CHANGED (somebody was quicker), MESSAGE_IN_FLIGHT (a worker has it under
+ * its lease; try again), MESSAGE_FINISHED (no destination waits for it), CONTENT_SAME (nothing differs). INVALID
+ * (MESSAGE_REFUSED) as an enqueue. A destination that has seen an earlier revision without acknowledging it will meet
+ * the same id with other content: its inbox answers conflict. */
+TRILHA_API trilha_status trilha_outbox_correct(trilha_outbox *outbox, const trilha_outbox_correction *correction,
+                                               trilha_outbox_corrected *ret_corrected,
+                                               trilha_error *error) TRILHA_MUST_USE;
+TRILHA_API void trilha_outbox_corrected_done(trilha_outbox_corrected *corrected);
+
+/** What a destination states about a message it was sent, or, asked, says it knows. */
+typedef struct trilha_outbox_receipt {
+  trilha_text message_id, destination;
+  trilha_text fact; /**< "Received" or "Applied" (each kept once for a revision), "Refused", "Unknown" (it does not know
+                       the message) or "Conflict" (it holds other content under this id) */
+  int64_t revision; /**< which it speaks of; 0: the last */
+  trilha_text operation_id; /**< the destination's own name for what it did; may be absent */
+  trilha_text stated_at;    /**< ISO-8601: since when, as the destination says; absent: now */
+  trilha_text source;       /**< "operator", "query" or "callback"; in lists also "correction" */
+  trilha_text user;         /**< who recorded it */
+  trilha_text note;         /**< may be absent */
+  trilha_text recorded_at;  /**< in lists only */
+} trilha_outbox_receipt;
+typedef trilha_status (*trilha_outbox_receipt_visit)(void *user, const trilha_outbox_receipt *receipt);
+/** Records it. *ret_new (may be NULL) false: that was known. NOT_FOUND (MESSAGE_NOT_FOUND): no such message for this
+ * destination. */
+TRILHA_API trilha_status trilha_outbox_record(trilha_outbox *outbox, const trilha_outbox_receipt *receipt,
+                                              bool *ret_new, trilha_error *error) TRILHA_MUST_USE;
+/** In the order in which they became known; for an unknown message none. */
+TRILHA_API trilha_status trilha_outbox_receipts(trilha_outbox *outbox, trilha_text message_id,
+                                                trilha_outbox_receipt_visit visit, void *user,
+                                                trilha_error *error) TRILHA_MUST_USE;
 
 /* --- the inbox of a consumer ------------------------------------------------------------------------------ */
 

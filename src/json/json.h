@@ -170,6 +170,12 @@ trilha_status trilha_json_write_canonical(trilha_buffer *out, const trilha_json_
 /* Mathematical equality of numbers, 1 = 1.0, 1 is not true, member order never counts; no recursion beyond the
  * document's depth limit. Iterative; bounded by the smaller document. */
 bool trilha_json_equal(const trilha_json_value *a, const trilha_json_value *b);
+/* What has to be done to `a` to make `b`, appended as a JSON array of {"op":"add"|"remove"|"replace","path":POINTER}
+ * without any value; after TRILHA_JSON_DIFF_MAX of them one {"more":N}. Members by name, items by index; numbers by
+ * their spelling, so 1 and 1.0 differ. *ret_count: differences. Iterative, n log n in the members. */
+#define TRILHA_JSON_DIFF_MAX 1000
+trilha_status trilha_json_diff(const trilha_json_document *a, const trilha_json_document *b, trilha_buffer *out,
+                               size_t *ret_count, trilha_error *err) TRILHA_MUST_USE;
 /* Equal values give equal hashes. Where the values come from outside, use a random seed: otherwise their author can
  * choose values that share a hash. The plain form is the one with seed 0. */
 uint64_t trilha_json_hash_seeded(const trilha_json_value *v, uint64_t seed);

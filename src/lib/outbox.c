@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/uuid.h"
 #include "lib/handle.h"
+#include "lib/outbox.h"
 #include "relay/relay.h"
 #include "store/postgres/postgres.h"
 #include "store/sqlite/sqlite.h"
@@ -12,17 +12,7 @@
 #include "trilha/relay.h"
 #include "trilha/sqlite.h"
 
-enum {
-  SCAN_MS_POSTGRES = 1000,
-  SCAN_MS_SQLITE = 100,
-  LANES_DEFAULT = 100,
-  PATTERN_BYTES_MAX = 1024,
-  DESTINATION_BYTES_MAX = 63
-};
-
-struct trilha_outbox {
-  trilha_outbox_store *store;
-};
+enum { SCAN_MS_POSTGRES = 1000, SCAN_MS_SQLITE = 100, PATTERN_BYTES_MAX = 1024, DESTINATION_BYTES_MAX = 63 };
 
 static const struct {
   const char *scheme;
@@ -36,7 +26,7 @@ static const struct {
     {"postgres", trilha_postgres_outbox_open, trilha_postgres_outbox_sql, SCAN_MS_POSTGRES},
 };
 
-static trilha_status missing(trilha_error *error, const char *what) {
+trilha_status trilha_outbox_missing(trilha_error *error, const char *what) {
   return trilha_error_set(error, TRILHA_USAGE, "ARGUMENT_MISSING", "%s must not be NULL", what);
 }
 
@@ -71,7 +61,8 @@ static trilha_status open_store(const trilha_outbox_options *options, trilha_out
 
 trilha_status trilha_outbox_open(const trilha_outbox_options *options, trilha_outbox **ret_outbox,
                                  trilha_error *error) {
-  if (options == NULL || ret_outbox == NULL) return missing(error, "options and the place for the outbox");
+  if (options == NULL || ret_outbox == NULL)
+    return trilha_outbox_missing(error, "options and the place for the outbox");
   trilha_outbox *outbox = calloc(1, sizeof *outbox);
   if (outbox == NULL) return trilha_error_no_memory(error);
   trilha_status status = open_store(options, &outbox->store, error);
@@ -92,7 +83,7 @@ void trilha_outbox_close(trilha_outbox *outbox) {
 
 trilha_status trilha_outbox_install(trilha_outbox *outbox, bool dry_run, trilha_migration_report report, void *user,
                                     trilha_error *error) {
-  if (outbox == NULL) return missing(error, "the outbox");
+  if (outbox == NULL) return trilha_outbox_missing(error, "the outbox");
   return outbox->store->op->install(outbox->store, dry_run, report, user, error);
 }
 
@@ -115,7 +106,7 @@ trilha_status trilha_outbox_install_sql(const char *kind, const char *schema, ch
 
 trilha_status trilha_outbox_grant(trilha_outbox *outbox, trilha_text role, trilha_text duty, trilha_error *error) {
   static const char *const duties[] = {"producer", "relay", "consumer", "operator"};
-  if (outbox == NULL || role.size == 0) return missing(error, "the outbox and the role");
+  if (outbox == NULL || role.size == 0) return trilha_outbox_missing(error, "the outbox and the role");
   for (size_t i = 0; i < sizeof duties / sizeof duties[0]; i++)
     if (trilha_text_is(duty, duties[i])) return outbox->store->op->grant(outbox->store, role, duty, error);
   return trilha_error_set(error, TRILHA_USAGE, "DUTY_UNKNOWN", "a duty is producer, relay, consumer or operator");
@@ -130,7 +121,7 @@ static trilha_status check_pattern(trilha_text pattern, trilha_error *error) {
                           "a type pattern is a type, the beginning of one followed by *, or *");
 }
 
-static trilha_status check_destination(trilha_text name, trilha_error *error) {
+trilha_status trilha_outbox_check_destination(trilha_text name, trilha_error *error) {
   bool ok = name.size > 0 && name.size <= DESTINATION_BYTES_MAX && name.data[0] >= 'a' && name.data[0] <= 'z';
   for (size_t i = 0; ok && i < name.size; i++) {
     char c = name.data[i];
@@ -145,92 +136,25 @@ static trilha_status check_destination(trilha_text name, trilha_error *error) {
 
 trilha_status trilha_outbox_route_add(trilha_outbox *outbox, trilha_text type_pattern, trilha_text destination,
                                       trilha_error *error) {
-  if (outbox == NULL) return missing(error, "the outbox");
+  if (outbox == NULL) return trilha_outbox_missing(error, "the outbox");
   trilha_status status = check_pattern(type_pattern, error);
-  if (status == TRILHA_OK) status = check_destination(destination, error);
+  if (status == TRILHA_OK) status = trilha_outbox_check_destination(destination, error);
   return status == TRILHA_OK ? outbox->store->op->route_add(outbox->store, type_pattern, destination, error) : status;
 }
 
 trilha_status trilha_outbox_route_remove(trilha_outbox *outbox, trilha_text type_pattern, trilha_text destination,
                                          trilha_error *error) {
-  if (outbox == NULL) return missing(error, "the outbox");
+  if (outbox == NULL) return trilha_outbox_missing(error, "the outbox");
   trilha_status status = check_pattern(type_pattern, error);
-  if (status == TRILHA_OK) status = check_destination(destination, error);
+  if (status == TRILHA_OK) status = trilha_outbox_check_destination(destination, error);
   return status == TRILHA_OK ? outbox->store->op->route_remove(outbox->store, type_pattern, destination, error)
                              : status;
 }
 
 trilha_status trilha_outbox_routes(trilha_outbox *outbox, trilha_outbox_route_visit visit, void *user,
                                    trilha_error *error) {
-  if (outbox == NULL || visit == NULL) return missing(error, "the outbox and the visitor");
+  if (outbox == NULL || visit == NULL) return trilha_outbox_missing(error, "the outbox and the visitor");
   return outbox->store->op->routes(outbox->store, visit, user, error);
-}
-
-/* --- operators -----------------------------------------------------------------------------------------------------
- */
-
-trilha_status trilha_outbox_status(trilha_outbox *outbox, trilha_outbox_standing_visit visit, void *user,
-                                   trilha_error *error) {
-  if (outbox == NULL || visit == NULL) return missing(error, "the outbox and the visitor");
-  return outbox->store->op->status(outbox->store, visit, user, error);
-}
-
-static trilha_status check_state(trilha_text status, trilha_error *error) {
-  static const char *const states[] = {"Pending", "Dispatching", "Failed", "DeadLettered"};
-  if (status.data == NULL) return TRILHA_OK;
-  for (size_t i = 0; i < sizeof states / sizeof states[0]; i++)
-    if (trilha_text_is(status, states[i])) return TRILHA_OK;
-  return trilha_error_set(error, TRILHA_USAGE, "STATUS_UNKNOWN",
-                          "the head of a lane is Pending, Dispatching, Failed or DeadLettered");
-}
-
-trilha_status trilha_outbox_lanes(trilha_outbox *outbox, const trilha_outbox_lanes_filter *filter,
-                                  trilha_outbox_lane_visit visit, void *user, trilha_error *error) {
-  trilha_outbox_lanes_filter asked = {0};
-  if (outbox == NULL || visit == NULL) return missing(error, "the outbox and the visitor");
-  if (filter != NULL) asked = *filter;
-  if (asked.limit <= 0) asked.limit = LANES_DEFAULT;
-  if (asked.limit > TRILHA_OUTBOX_LANES_MAX) asked.limit = TRILHA_OUTBOX_LANES_MAX;
-  trilha_status status = check_state(asked.status, error);
-  return status == TRILHA_OK ? outbox->store->op->lanes(outbox->store, &asked, visit, user, error) : status;
-}
-
-static trilha_status read_id(trilha_text text, unsigned char id[16], trilha_error *error) {
-  if (trilha_uuid_parse(text, id)) return TRILHA_OK;
-  return trilha_error_set(error, TRILHA_INVALID, "MESSAGE_ID_INVALID", "a message id is a UUID");
-}
-
-trilha_status trilha_outbox_message(trilha_outbox *outbox, trilha_text message_id, trilha_outbox_entry_visit visit,
-                                    void *user, trilha_error *error) {
-  unsigned char id[16];
-  if (outbox == NULL || visit == NULL) return missing(error, "the outbox and the visitor");
-  trilha_status status = read_id(message_id, id, error);
-  return status == TRILHA_OK ? outbox->store->op->message(outbox->store, id, visit, user, error) : status;
-}
-
-static trilha_status operate(trilha_outbox *outbox, const trilha_outbox_operation *operation, bool discard,
-                             trilha_error *error) {
-  unsigned char id[16];
-  if (outbox == NULL || operation == NULL) return missing(error, "the outbox and the operation");
-  if (operation->user.size == 0 || operation->reason.size == 0)
-    return trilha_error_set(error, TRILHA_USAGE, "REASON_MISSING",
-                            "who does it and why are needed: the trail keeps them");
-  if (discard && operation->reconciliation.size == 0)
-    return trilha_error_set(error, TRILHA_USAGE, "RECONCILIATION_MISSING",
-                            "before a message is given up, say what its destination knows of it");
-  trilha_status status = check_destination(operation->destination, error);
-  if (status == TRILHA_OK) status = read_id(operation->message_id, id, error);
-  return status == TRILHA_OK ? outbox->store->op->operate(outbox->store, id, operation, discard, error) : status;
-}
-
-trilha_status trilha_outbox_retry(trilha_outbox *outbox, const trilha_outbox_operation *operation,
-                                  trilha_error *error) {
-  return operate(outbox, operation, false, error);
-}
-
-trilha_status trilha_outbox_discard(trilha_outbox *outbox, const trilha_outbox_operation *operation,
-                                    trilha_error *error) {
-  return operate(outbox, operation, true, error);
 }
 
 /* --- in the caller's transaction -----------------------------------------------------------------------------------
@@ -239,8 +163,8 @@ trilha_status trilha_outbox_discard(trilha_outbox *outbox, const trilha_outbox_o
 static trilha_status check_call(const void *connection, const char *schema, bool schema_needed, bool arguments,
                                 trilha_error *error) {
   if (connection == NULL || !arguments || (schema_needed && schema == NULL))
-    return missing(error, schema_needed ? "connection, schema, message and the place for the answer"
-                                        : "handle, message and the place for the answer");
+    return trilha_outbox_missing(error, schema_needed ? "connection, schema, message and the place for the answer"
+                                                      : "handle, message and the place for the answer");
   return schema == NULL ? TRILHA_OK : trilha_outbox_schema_check(schema, error);
 }
 
@@ -305,14 +229,14 @@ trilha_status trilha_inbox_finish_sqlite(struct sqlite3 *connection, const char 
 
 trilha_status trilha_relay_new(const trilha_relay_options *options, trilha_relay **ret_relay, trilha_error *error) {
   if (options == NULL || ret_relay == NULL || (options->transports == NULL && options->transport_count != 0))
-    return missing(error, "options, their transports and the place for the relay");
+    return trilha_outbox_missing(error, "options, their transports and the place for the relay");
   int adapter = find_adapter(options->outbox.url, true);
   return trilha_relay_make(options, open_store, adapter < 0 ? SCAN_MS_POSTGRES : adapters[adapter].scan_ms, ret_relay,
                            error);
 }
 
 trilha_status trilha_relay_run(trilha_relay *relay, trilha_error *error) {
-  return relay == NULL ? missing(error, "the relay") : trilha_relay_work(relay, error);
+  return relay == NULL ? trilha_outbox_missing(error, "the relay") : trilha_relay_work(relay, error);
 }
 
 void trilha_relay_stop(trilha_relay *relay) {
@@ -364,7 +288,8 @@ trilha_status trilha_send_to_bus(void *user, const trilha_envelope *e, trilha_er
 
 trilha_status trilha_envelope_to_json(const trilha_envelope *envelope, char **ret_json, size_t *ret_size,
                                       trilha_error *error) {
-  if (envelope == NULL || ret_json == NULL) return missing(error, "the envelope and the place for its JSON");
+  if (envelope == NULL || ret_json == NULL)
+    return trilha_outbox_missing(error, "the envelope and the place for its JSON");
   TRILHA_BUFFER_SCOPED json;
   trilha_buffer_init(&json, 0);
   trilha_envelope_write_json(&json, envelope);

@@ -42,6 +42,7 @@ typedef struct trilha_outbox_row { /* one message of a leased lane */
   char message_id[37], correlation_id[37], causation_id[37]; /* causation_id "" when absent */
   trilha_text company_id, message_type, version, origin, traceparent, payload;
   int64_t occurred_at_us;
+  int64_t revision; /* 1: as enqueued */
 } trilha_outbox_row;
 typedef trilha_status (*trilha_outbox_row_visit)(void *user, const trilha_outbox_row *row, trilha_error *err);
 
@@ -85,12 +86,28 @@ typedef struct trilha_outbox_operations {
 
   trilha_status (*status)(trilha_outbox_store *store, trilha_outbox_standing_visit visit, void *user,
                           trilha_error *err);
-  trilha_status (*lanes)(trilha_outbox_store *store, const trilha_outbox_lanes_filter *filter,
+  /* before_us stands for the filter's failed_before; INT64_MAX: whenever. */
+  trilha_status (*lanes)(trilha_outbox_store *store, const trilha_outbox_lanes_filter *filter, int64_t before_us,
                          trilha_outbox_lane_visit visit, void *user, trilha_error *err);
   trilha_status (*message)(trilha_outbox_store *store, const unsigned char message_id[16],
                            trilha_outbox_entry_visit visit, void *user, trilha_error *err);
   trilha_status (*operate)(trilha_outbox_store *store, const unsigned char message_id[16],
                            const trilha_outbox_operation *operation, bool discard, trilha_error *err);
+  trilha_status (*revisions)(trilha_outbox_store *store, const unsigned char message_id[16],
+                             trilha_outbox_revision_visit visit, void *user, trilha_error *err);
+  trilha_status (*receipts)(trilha_outbox_store *store, const unsigned char message_id[16],
+                            trilha_outbox_receipt_visit visit, void *user, trilha_error *err);
+  /* Noted in the trail. revision 0: the last; *ret_payload: malloc. */
+  trilha_status (*reveal)(trilha_outbox_store *store, const unsigned char message_id[16], int64_t revision,
+                          trilha_text user, trilha_text reason, char **ret_payload, int64_t *ret_revision,
+                          trilha_error *err);
+  /* correction->revision is the one it corrects; ret has revision, revived and accepted. */
+  trilha_status (*correct)(trilha_outbox_store *store, const unsigned char message_id[16],
+                           const trilha_outbox_correction *correction, trilha_text diff, trilha_outbox_corrected *ret,
+                           trilha_error *err);
+  /* stated_us 0: now. */
+  trilha_status (*record)(trilha_outbox_store *store, const unsigned char message_id[16],
+                          const trilha_outbox_receipt *receipt, int64_t stated_us, bool *ret_new, trilha_error *err);
 } trilha_outbox_operations;
 
 struct trilha_outbox_store { /* first member of an adapter's own struct */

@@ -188,7 +188,7 @@ static void a_discard_needs_reason_and_reconciliation_and_is_no_gap_to_an_ordere
                                        .user = TRILHA_TEXT("ana")};
   assert_int_equal(trilha_outbox_discard(outbox, &operation, NULL), TRILHA_USAGE);
   operation.reason = TRILHA_TEXT("nota cancelada");
-  assert_int_equal(trilha_outbox_discard(outbox, &operation, NULL), TRILHA_USAGE);
+  assert_int_equal(trilha_outbox_discard(outbox, &operation, NULL), TRILHA_CONFLICT);
   operation.reconciliation = TRILHA_TEXT("o destino não a conhece");
   CHECKED(trilha_outbox_discard(outbox, &operation, error));
   assert_status(&p, "1", 2, "Discarded");

@@ -85,21 +85,51 @@ CREATE TABLE {{p}}outbox_message (
     CONSTRAINT outbox_message_message_id_key UNIQUE (message_id)
 );
 
+-- What replaced a message's content, insert-only: the last row is what is sent, the first content stays in outbox_message (ruling R32).
+CREATE TABLE {{p}}outbox_revision (
+    message_id    uuid        NOT NULL,
+    revision      bigint      NOT NULL, -- from 2; 1 is the message as it was enqueued
+    at            timestamptz NOT NULL DEFAULT clock_timestamp(),
+    user_name     text        NOT NULL,
+    database_role text        NOT NULL DEFAULT session_user,
+    reason        text        NOT NULL,
+    diff          text        NOT NULL, -- JSON: what was added, removed or replaced, by pointer, without a value
+    accepted      text,                 -- destinations that hold an earlier revision
+    payload       text        NOT NULL,
+    CONSTRAINT outbox_revision_pkey PRIMARY KEY (message_id, revision),
+    CONSTRAINT outbox_revision_from_two CHECK (revision >= 2),
+    CONSTRAINT outbox_revision_reason_given CHECK (reason <> '' AND user_name <> '')
+);
+
+-- When a destination acknowledged which messages of a lane: a row for each run, not for each message. That the destination has applied them is another
+-- fact (outbox_receipt).
+CREATE TABLE {{p}}outbox_delivery (
+    aggregate_id   bigint      NOT NULL,
+    destination    smallint    NOT NULL,
+    sequence_from  bigint      NOT NULL,
+    sequence_to    bigint      NOT NULL,
+    delivered_at   timestamptz NOT NULL,
+    CONSTRAINT outbox_delivery_pkey PRIMARY KEY (aggregate_id, destination, sequence_from)
+);
+
 -- What operators did, insert-only. A discarded message has its row here, and no other way past a dead head exists (ruling R31).
 CREATE TABLE {{p}}outbox_operation (
     id                 bigint      NOT NULL GENERATED ALWAYS AS IDENTITY,
     at                 timestamptz NOT NULL DEFAULT clock_timestamp(),
     action             text        NOT NULL,
-    destination        smallint    NOT NULL,
+    destination        smallint,             -- NULL: the message itself, for all of them
     aggregate_id       bigint      NOT NULL,
     aggregate_sequence bigint      NOT NULL,
     message_id         uuid        NOT NULL,
     user_name          text        NOT NULL,
     database_role      text        NOT NULL DEFAULT session_user,
     reason             text        NOT NULL,
-    reconciliation     text, -- what the destination says about this message; NULL only for a retry
+    reconciliation     text, -- what the destination says about this message; needed for a discard
     CONSTRAINT outbox_operation_pkey PRIMARY KEY (id),
-    CONSTRAINT outbox_operation_action_known CHECK (action IN ('trilha.outbox-message.retried', 'trilha.outbox-message.discarded')),
+    CONSTRAINT outbox_operation_action_known CHECK (action IN ('trilha.outbox-message.retried', 'trilha.outbox-message.discarded',
+        'trilha.outbox-message.corrected', 'trilha.outbox-message.revealed')),
+    CONSTRAINT outbox_operation_destination_named CHECK (destination IS NOT NULL
+        OR action IN ('trilha.outbox-message.corrected', 'trilha.outbox-message.revealed')),
     CONSTRAINT outbox_operation_discard_reconciled CHECK (action <> 'trilha.outbox-message.discarded' OR reconciliation <> ''),
     CONSTRAINT outbox_operation_reason_given CHECK (reason <> '' AND user_name <> '')
 );
@@ -114,6 +144,9 @@ $$;
 CREATE TRIGGER outbox_operation_insert_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {{p}}outbox_operation
     FOR EACH STATEMENT EXECUTE FUNCTION {{p}}outbox_refuse_change();
 ALTER TABLE {{p}}outbox_operation ENABLE ALWAYS TRIGGER outbox_operation_insert_only;
+CREATE TRIGGER outbox_revision_insert_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {{p}}outbox_revision
+    FOR EACH STATEMENT EXECUTE FUNCTION {{p}}outbox_refuse_change();
+ALTER TABLE {{p}}outbox_revision ENABLE ALWAYS TRIGGER outbox_revision_insert_only;
 CREATE TRIGGER outbox_message_never_changed BEFORE UPDATE ON {{p}}outbox_message
     FOR EACH STATEMENT EXECUTE FUNCTION {{p}}outbox_refuse_change();
 ALTER TABLE {{p}}outbox_message ENABLE ALWAYS TRIGGER outbox_message_never_changed;
@@ -122,6 +155,17 @@ ALTER TABLE {{p}}outbox_message ENABLE ALWAYS TRIGGER outbox_message_never_chang
 CREATE FUNCTION {{p}}outbox_message_id() RETURNS uuid LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
     SELECT encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid()) PLACING
         substring(int8send((extract(epoch FROM clock_timestamp()) * 1000)::bigint) FROM 3) FROM 1 FOR 6), 52, 1), 53, 1), 'hex')::uuid
+$$;
+
+-- What is wrong with a payload, or NULL. Called inside functions that have set their search path.
+CREATE FUNCTION {{p}}outbox_payload_fault(payload text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    IF payload IS NULL THEN RETURN 'payload is needed'; END IF;
+    IF pg_catalog.octet_length(payload) > 1048576 THEN RETURN 'payload must have at most 1048576 bytes'; END IF;
+    RETURN CASE WHEN pg_catalog.json_typeof(payload::pg_catalog.json) <> 'object' THEN 'payload must be a JSON object' END;
+EXCEPTION WHEN data_exception THEN
+    RETURN 'payload must be a JSON object';
+END
 $$;
 
 -- --- for producers --------------------------------------------------------------------------------------------------
@@ -150,16 +194,8 @@ BEGIN
         WHEN outbox_enqueue.correlation_id IS NULL THEN 'correlation_id is needed'
         WHEN char_length(outbox_enqueue.company_id) NOT BETWEEN 1 AND 255 THEN 'company_id must have 1 to 255 characters or be NULL'
         WHEN outbox_enqueue.traceparent !~ '^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$' THEN 'traceparent must be as W3C Trace Context says'
-        WHEN outbox_enqueue.payload IS NULL THEN 'payload is needed'
-        WHEN octet_length(outbox_enqueue.payload) > 1048576 THEN 'payload must have at most 1048576 bytes'
+        ELSE {{p}}outbox_payload_fault(outbox_enqueue.payload)
     END;
-    IF fault IS NULL THEN
-        BEGIN
-            IF json_typeof(outbox_enqueue.payload::json) <> 'object' THEN fault := 'payload must be a JSON object'; END IF;
-        EXCEPTION WHEN data_exception THEN
-            fault := 'payload must be a JSON object';
-        END;
-    END IF;
     IF fault IS NOT NULL THEN RAISE EXCEPTION '%', fault USING ERRCODE = 'TL001'; END IF;
 
     SELECT bit_or(1::bigint << r.destination) INTO targets FROM {{p}}outbox_route r
@@ -287,19 +323,23 @@ $$;
 
 -- The messages of leased lanes from their heads on, at most p_run of each and, beyond the first, p_bytes of payload. Outside the claim's transaction and
 -- before any sending. previous_sequence: the one before it that this destination was given (0: none that is kept); numbers that went elsewhere or
--- were discarded are no gap to a consumer that keeps order. Index: outbox_message_pkey.
+-- were discarded are no gap to a consumer that keeps order. The content is that of the last revision. Indexes: outbox_message_pkey, and an
+-- entry of outbox_revision_pkey for each message.
 CREATE FUNCTION {{p}}outbox_fetch(p_destination smallint, p_aggregates bigint[], p_heads bigint[], p_run bigint, p_bytes bigint)
     RETURNS TABLE (lane bigint, aggregate_sequence bigint, previous_sequence bigint, message_id uuid, company_id text, message_type text,
-        version text, origin text, correlation_id uuid, causation_id uuid, traceparent text, occurred_at timestamptz, payload text)
+        version text, origin text, correlation_id uuid, causation_id uuid, traceparent text, occurred_at timestamptz, payload text, revision bigint)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off AS $$
     SELECT x.lane - 1, m.aggregate_sequence, coalesce(lag(m.aggregate_sequence) OVER w, b.previous, 0), m.message_id, m.company_id, m.message_type,
-        m.version, m.origin, m.correlation_id, m.causation_id, m.traceparent, m.occurred_at, m.payload
+        m.version, m.origin, m.correlation_id, m.causation_id, m.traceparent, m.occurred_at, m.content, m.revision
     FROM unnest(p_aggregates, p_heads) WITH ORDINALITY x (aggregate_id, head, lane)
-    CROSS JOIN LATERAL (SELECT o.*, sum(octet_length(o.payload)) OVER (ORDER BY o.aggregate_sequence) AS weight,
+    CROSS JOIN LATERAL (SELECT o.*, sum(octet_length(o.content)) OVER (ORDER BY o.aggregate_sequence) AS weight,
             row_number() OVER (ORDER BY o.aggregate_sequence) AS place
-        FROM (SELECT * FROM {{p}}outbox_message i WHERE i.aggregate_id = x.aggregate_id AND i.aggregate_sequence >= x.head
-                AND (i.destinations >> p_destination) & 1 = 1 ORDER BY i.aggregate_sequence LIMIT p_run) o) m
+        FROM (SELECT i.*, coalesce(c.payload, i.payload) AS content, coalesce(c.revision, 1) AS revision
+                FROM (SELECT * FROM {{p}}outbox_message j WHERE j.aggregate_id = x.aggregate_id AND j.aggregate_sequence >= x.head
+                    AND (j.destinations >> p_destination) & 1 = 1 ORDER BY j.aggregate_sequence LIMIT p_run) i
+                LEFT JOIN LATERAL (SELECT r.payload, r.revision FROM {{p}}outbox_revision r WHERE r.message_id = i.message_id
+                    ORDER BY r.revision DESC LIMIT 1) c ON true) o) m
     LEFT JOIN LATERAL (SELECT i.aggregate_sequence AS previous FROM {{p}}outbox_message i
         WHERE m.place = 1 AND i.aggregate_id = x.aggregate_id AND i.aggregate_sequence < x.head AND (i.destinations >> p_destination) & 1 = 1
             AND NOT EXISTS (SELECT 1 FROM {{p}}outbox_operation d WHERE d.aggregate_id = i.aggregate_id
@@ -340,6 +380,10 @@ BEGIN
             AND o.aggregate_id = p_aggregates[i] AND o.lease_token = p_tokens[i] AND o.state = 'L' FOR UPDATE;
         CONTINUE WHEN NOT FOUND;
         done[i] := true;
+        IF p_nexts[i] > l.head_sequence THEN
+            INSERT INTO {{p}}outbox_delivery (aggregate_id, destination, sequence_from, sequence_to, delivered_at)
+            VALUES (l.aggregate_id, p_destination, l.head_sequence, p_nexts[i] - 1, clock_timestamp()) ON CONFLICT DO NOTHING;
+        END IF;
         IF p_delays[i] IS NULL AND p_drained[i] = 1 THEN
             PERFORM 1 FROM {{p}}outbox_aggregate a WHERE a.tenant_id = l.tenant_id AND a.aggregate_type = l.aggregate_type
                 AND a.aggregate_key = l.aggregate_key FOR UPDATE SKIP LOCKED;
@@ -401,57 +445,20 @@ CREATE FUNCTION {{p}}outbox_status() RETURNS TABLE (destination text, ready bigi
 $$;
 
 -- Lanes with work, dead ones first, then by age of what fails. `behind`: messages of the lane that wait behind the head, counted up to 1,000.
-CREATE FUNCTION {{p}}outbox_lanes(p_tenant text, p_destination text, p_state text, p_limit bigint)
+CREATE FUNCTION {{p}}outbox_lanes(p_tenant text, p_destination text, p_state text, p_code text, p_before timestamptz, p_limit bigint)
     RETURNS TABLE (destination text, tenant_id text, aggregate_type text, aggregate_key text, status text, head_sequence bigint, message_id uuid,
-        message_type text, attempts bigint, due_at timestamptz, owner text, error_code text, error_text text, behind bigint, head_at timestamptz)
+        message_type text, attempts bigint, due_at timestamptz, owner text, error_code text, error_text text, behind bigint, head_at timestamptz,
+        failed_at timestamptz)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT x.name, x.tenant_id, x.aggregate_type, x.aggregate_key, x.status, x.head_sequence, m.message_id, m.message_type, x.attempts::bigint,
         CASE WHEN x.state <> 'X' THEN x.due_at END, x.lease_owner, x.error_code, x.error_text,
         (SELECT count(*) FROM (SELECT 1 FROM {{p}}outbox_message b WHERE b.aggregate_id = x.aggregate_id AND b.aggregate_sequence > x.head_sequence
-            AND (b.destinations >> x.destination) & 1 = 1 LIMIT 1000) c), m.created_at
+            AND (b.destinations >> x.destination) & 1 = 1 LIMIT 1000) c), m.created_at, x.failed_at
     FROM (SELECT l.*, d.name, CASE WHEN l.state = 'X' THEN 'DeadLettered' WHEN l.state = 'L' AND l.due_at > clock_timestamp() THEN 'Dispatching'
                 WHEN l.attempts > 0 THEN 'Failed' ELSE 'Pending' END AS status
             FROM {{p}}outbox_lane l JOIN {{p}}outbox_destination d ON d.destination = l.destination) x
     LEFT JOIN {{p}}outbox_message m ON m.aggregate_id = x.aggregate_id AND m.aggregate_sequence = x.head_sequence
     WHERE (p_tenant IS NULL OR x.tenant_id = p_tenant) AND (p_destination IS NULL OR x.name = p_destination)
-        AND (p_state IS NULL OR x.status = p_state)
+        AND (p_state IS NULL OR x.status = p_state) AND (p_code IS NULL OR x.error_code = p_code) AND (p_before IS NULL OR x.failed_at < p_before)
     ORDER BY x.state = 'X' DESC, x.attempts > 0 DESC, x.failed_at, x.tenant_id, x.aggregate_type, x.aggregate_key, x.name LIMIT p_limit
-$$;
-
--- One message; a row for each of its destinations. Of the payload only size and digest: it is the producer's own data (ruling R24).
-CREATE FUNCTION {{p}}outbox_message_get(p_message uuid)
-    RETURNS TABLE (tenant_id text, company_id text, aggregate_type text, aggregate_key text, aggregate_sequence bigint, message_type text,
-        version text, origin text, correlation_id uuid, causation_id uuid, traceparent text, occurred_at timestamptz, created_at timestamptz,
-        payload_bytes bigint, payload_sha256 text, destination text, status text, attempts bigint, next_attempt_at timestamptz,
-        lease_until timestamptz)
-    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-    SELECT m.tenant_id, m.company_id, m.aggregate_type, m.aggregate_key, m.aggregate_sequence, m.message_type, m.version, m.origin,
-        m.correlation_id, m.causation_id, m.traceparent, m.occurred_at, m.created_at, octet_length(m.payload)::bigint,
-        encode(sha256(convert_to(m.payload, 'UTF8')), 'hex'),
-        v.destination, v.status, v.attempts, v.next_attempt_at, v.lease_until
-    FROM {{p}}outbox_message m JOIN {{p}}producer_outbox v ON v.message_id = m.message_id WHERE m.message_id = p_message ORDER BY v.destination
-$$;
-
--- A second chance for the message at the head of a dead lane, under the same identity; or its end. Nothing else passes a dead head. The trail is
--- written in the same transaction.
-CREATE FUNCTION {{p}}outbox_operate(p_message uuid, p_destination text, p_discard boolean, p_user text, p_reason text, p_reconciliation text)
-    RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
-DECLARE
-    m {{p}}outbox_message%ROWTYPE;
-    l {{p}}outbox_lane%ROWTYPE;
-BEGIN
-    SELECT * INTO m FROM {{p}}outbox_message o WHERE o.message_id = p_message;
-    IF NOT FOUND THEN RAISE EXCEPTION 'this outbox has no message with this id' USING ERRCODE = 'TL006'; END IF;
-    SELECT * INTO l FROM {{p}}outbox_lane o WHERE o.destination = {{p}}outbox_destination_number(p_destination) AND o.tenant_id = m.tenant_id
-        AND o.aggregate_id = m.aggregate_id AND o.state = 'X' FOR UPDATE;
-    IF NOT FOUND OR l.head_sequence <> m.aggregate_sequence THEN
-        RAISE EXCEPTION 'the message is not a dead letter at the head of its lane: only such a one can be retried or discarded' USING ERRCODE = 'TL005';
-    END IF;
-    UPDATE {{p}}outbox_lane o SET state = 'R', attempts = 0, due_at = clock_timestamp(), error_code = NULL, error_text = NULL, failed_at = NULL,
-        head_sequence = l.head_sequence + p_discard::int
-    WHERE o.destination = l.destination AND o.tenant_id = l.tenant_id AND o.aggregate_id = l.aggregate_id AND o.state = 'X';
-    INSERT INTO {{p}}outbox_operation (action, destination, aggregate_id, aggregate_sequence, message_id, user_name, reason, reconciliation)
-    VALUES (CASE WHEN p_discard THEN 'trilha.outbox-message.discarded' ELSE 'trilha.outbox-message.retried' END, l.destination, l.aggregate_id,
-        l.head_sequence, p_message, p_user, p_reason, p_reconciliation);
-END
 $$;

@@ -12,7 +12,8 @@ BEGIN
 END
 $$;
 
--- duty: producer (enqueues), relay (claims and settles, never enqueues), consumer (accepts into the inbox), operator (looks, retries, discards).
+-- duty: producer (enqueues), relay (claims and settles, never enqueues), consumer (accepts into the inbox), operator (looks, retries, corrects, discards,
+-- records what destinations say).
 -- Runs with the caller's own rights: only the owner of the functions can give them away.
 CREATE FUNCTION {{p}}outbox_grant(role_name text, duty text) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -21,7 +22,8 @@ DECLARE
         WHEN 'producer' THEN ARRAY['outbox_enqueue']
         WHEN 'relay' THEN ARRAY['outbox_destination_number', 'outbox_claim', 'outbox_fetch', 'outbox_renew', 'outbox_settle']
         WHEN 'consumer' THEN ARRAY['inbox_accept', 'inbox_accept_ordered', 'inbox_finish']
-        WHEN 'operator' THEN ARRAY['outbox_destination_number', 'outbox_routes', 'outbox_status', 'outbox_lanes', 'outbox_message_get', 'outbox_operate']
+        WHEN 'operator' THEN ARRAY['outbox_destination_number', 'outbox_routes', 'outbox_status', 'outbox_lanes', 'outbox_message_get', 'outbox_revisions',
+            'outbox_receipts', 'outbox_reveal', 'outbox_operate', 'outbox_correct', 'outbox_receipt_add']
     END;
     routine record;
 BEGIN

@@ -62,7 +62,7 @@ FROM {{p}}outbox_claim({{p}}outbox_destination_number($1::text), $2::text, $3::t
 -- name: fetch
 -- $1 destination, $2 aggregates, $3 heads, $4 run, $5 bytes of a run.
 SELECT f.lane, f.aggregate_sequence, f.previous_sequence, f.message_id, f.company_id, f.message_type, f.version, f.origin, f.correlation_id,
-    f.causation_id, f.traceparent, f.occurred_at, f.payload
+    f.causation_id, f.traceparent, f.occurred_at, f.payload, f.revision
 FROM {{p}}outbox_fetch({{p}}outbox_destination_number($1::text), $2::int8[], $3::int8[], $4::int8, $5::int8) f;
 
 -- name: renew
@@ -78,19 +78,42 @@ SELECT s.settled FROM {{p}}outbox_settle({{p}}outbox_destination_number($1::text
 SELECT s.destination, s.ready, s.waiting, s.leased, s.dead, s.head_at FROM {{p}}outbox_status() s;
 
 -- name: lanes
--- $1 tenant, $2 destination, $3 status, NULL: any; $4 limit.
+-- $1 tenant, $2 destination, $3 status, $4 error code, NULL: any; $5 failed before, NULL: whenever; $6 limit.
 SELECT l.destination, l.tenant_id, l.aggregate_type, l.aggregate_key, l.status, l.head_sequence, l.message_id, l.message_type, l.attempts, l.due_at,
-    l.owner, l.error_code, l.error_text, l.behind, l.head_at FROM {{p}}outbox_lanes($1::text, $2::text, $3::text, $4::int8) l;
+    l.owner, l.error_code, l.error_text, l.behind, l.head_at, l.failed_at
+FROM {{p}}outbox_lanes($1::text, $2::text, $3::text, $4::text, $5::timestamptz, $6::int8) l;
 
 -- name: message
 -- $1 its id.
 SELECT m.tenant_id, m.company_id, m.aggregate_type, m.aggregate_key, m.aggregate_sequence, m.message_type, m.version, m.origin, m.correlation_id,
-    m.causation_id, m.traceparent, m.occurred_at, m.created_at, m.payload_bytes, m.payload_sha256, m.destination, m.status, m.attempts,
-    m.next_attempt_at, m.lease_until FROM {{p}}outbox_message_get($1::uuid) m;
+    m.causation_id, m.traceparent, m.occurred_at, m.created_at, m.payload_bytes, m.payload_sha256, m.revision, m.destination, m.status, m.attempts,
+    m.next_attempt_at, m.lease_until, m.dispatched_at, m.dispatched_revision, m.received_at, m.applied_at, m.said, m.said_at
+FROM {{p}}outbox_message_get($1::uuid) m;
+
+-- name: revisions
+-- $1 message.
+SELECT r.revision, r.at, r.user_name, r.reason, r.payload_bytes, r.payload_sha256, r.diff, r.accepted FROM {{p}}outbox_revisions($1::uuid) r;
+
+-- name: receipts
+-- $1 message.
+SELECT r.destination, r.fact, r.revision, r.operation_id, r.stated_at, r.recorded_at, r.source, r.user_name, r.note
+FROM {{p}}outbox_receipts($1::uuid) r;
+
+-- name: reveal
+-- $1 message, $2 revision (NULL: the last), $3 user, $4 reason.
+SELECT r.revision, r.payload FROM {{p}}outbox_reveal($1::uuid, $2::int8, $3::text, $4::text) r;
 
 -- name: operate
--- $1 message, $2 destination, $3 discard, $4 user, $5 reason, $6 reconciliation.
-SELECT {{p}}outbox_operate($1::uuid, $2::text, $3::bool, $4::text, $5::text, $6::text);
+-- $1 message, $2 destination, $3 discard, $4 user, $5 reason, $6 reconciliation, $7 override.
+SELECT {{p}}outbox_operate($1::uuid, $2::text, $3::bool, $4::text, $5::text, $6::text, $7::bool);
+
+-- name: correct
+-- $1 message, $2 the revision it corrects, $3 payload, $4 diff, $5 user, $6 reason.
+SELECT c.revision, c.revived, c.accepted FROM {{p}}outbox_correct($1::uuid, $2::int8, $3::text, $4::text, $5::text, $6::text) c;
+
+-- name: receipt_add
+-- $1 message, $2 destination, $3 fact, $4 revision, $5 operation, $6 stated at, $7 source, $8 user, $9 note.
+SELECT {{p}}outbox_receipt_add($1::uuid, $2::text, $3::text, $4::int8, $5::text, $6::timestamptz, $7::text, $8::text, $9::text);
 
 -- name: enqueue
 -- In the caller's transaction. The columns of trilha_message in its order.

@@ -77,19 +77,48 @@ CREATE TABLE {{p}}outbox_message (
     CONSTRAINT outbox_message_message_id_key UNIQUE (message_id)
 ) STRICT;
 
+-- What replaced a message's content, insert-only: the last row is what is sent, the first content stays in outbox_message (ruling R32).
+CREATE TABLE {{p}}outbox_revision (
+    message_id TEXT    NOT NULL,
+    revision   INTEGER NOT NULL, -- from 2; 1 is the message as it was enqueued
+    at_us      INTEGER NOT NULL,
+    user_name  TEXT    NOT NULL,
+    reason     TEXT    NOT NULL,
+    diff       TEXT    NOT NULL, -- JSON: what was added, removed or replaced, by pointer, without a value
+    accepted   TEXT,             -- destinations that hold an earlier revision
+    payload    TEXT    NOT NULL,
+    CONSTRAINT outbox_revision_pkey PRIMARY KEY (message_id, revision),
+    CONSTRAINT outbox_revision_from_two CHECK (revision >= 2),
+    CONSTRAINT outbox_revision_reason_given CHECK (reason <> '' AND user_name <> '')
+) STRICT;
+
+-- When a destination acknowledged which messages of a lane: a row for each run, not for each message. That the destination has applied them is another
+-- fact (outbox_receipt).
+CREATE TABLE {{p}}outbox_delivery (
+    aggregate_id  INTEGER NOT NULL,
+    destination   INTEGER NOT NULL,
+    sequence_from INTEGER NOT NULL,
+    sequence_to   INTEGER NOT NULL,
+    delivered_us  INTEGER NOT NULL,
+    CONSTRAINT outbox_delivery_pkey PRIMARY KEY (aggregate_id, destination, sequence_from)
+) STRICT, WITHOUT ROWID;
+
 -- What operators did, insert-only. A discarded message has its row here, and no other way past a dead head exists (ruling R31).
 CREATE TABLE {{p}}outbox_operation (
     id                 INTEGER NOT NULL PRIMARY KEY,
     at_us              INTEGER NOT NULL,
     action             TEXT    NOT NULL,
-    destination        INTEGER NOT NULL,
+    destination        INTEGER,          -- NULL: the message itself, for all of them
     aggregate_id       INTEGER NOT NULL,
     aggregate_sequence INTEGER NOT NULL,
     message_id         TEXT    NOT NULL,
     user_name          TEXT    NOT NULL,
     reason             TEXT    NOT NULL,
-    reconciliation     TEXT, -- what the destination says about this message; NULL only for a retry
-    CONSTRAINT outbox_operation_action_known CHECK (action IN ('trilha.outbox-message.retried', 'trilha.outbox-message.discarded')),
+    reconciliation     TEXT, -- what the destination says about this message; needed for a discard
+    CONSTRAINT outbox_operation_action_known CHECK (action IN ('trilha.outbox-message.retried', 'trilha.outbox-message.discarded',
+        'trilha.outbox-message.corrected', 'trilha.outbox-message.revealed')),
+    CONSTRAINT outbox_operation_destination_named CHECK (destination IS NOT NULL
+        OR action IN ('trilha.outbox-message.corrected', 'trilha.outbox-message.revealed')),
     CONSTRAINT outbox_operation_discard_reconciled CHECK (action <> 'trilha.outbox-message.discarded' OR coalesce(reconciliation, '') <> ''),
     CONSTRAINT outbox_operation_reason_given CHECK (reason <> '' AND user_name <> '')
 ) STRICT;
@@ -101,6 +130,12 @@ CREATE TRIGGER {{p}}outbox_operation_no_update BEFORE UPDATE ON {{p}}outbox_oper
 END;
 CREATE TRIGGER {{p}}outbox_operation_no_delete BEFORE DELETE ON {{p}}outbox_operation BEGIN
     SELECT RAISE(ABORT, 'outbox_operation is insert-only: DELETE refused');
+END;
+CREATE TRIGGER {{p}}outbox_revision_no_update BEFORE UPDATE ON {{p}}outbox_revision BEGIN
+    SELECT RAISE(ABORT, 'outbox_revision is insert-only: UPDATE refused');
+END;
+CREATE TRIGGER {{p}}outbox_revision_no_delete BEFORE DELETE ON {{p}}outbox_revision BEGIN
+    SELECT RAISE(ABORT, 'outbox_revision is insert-only: DELETE refused');
 END;
 CREATE TRIGGER {{p}}outbox_message_no_update BEFORE UPDATE ON {{p}}outbox_message BEGIN
     SELECT RAISE(ABORT, 'outbox_message is insert-only: UPDATE refused');

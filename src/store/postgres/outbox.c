@@ -1,4 +1,4 @@
-/* store/postgres/outbox: opening a producer's outbox, its routes, and what operators see and do. */
+/* store/postgres/outbox: opening a producer's outbox, and its routes. */
 #include "outbox.h"
 
 #include <stdio.h>
@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/uuid.h"
 
 void trilha_pg_outbox_prefix(const char *schema, char out[TRILHA_OUTBOX_PREFIX_SIZE]) {
   snprintf(out, TRILHA_OUTBOX_PREFIX_SIZE, "\"%s\".", schema); /* checked: no quote is in it */
@@ -88,142 +87,6 @@ static trilha_status routes(trilha_outbox_store *store, trilha_outbox_route_visi
   return status;
 }
 
-/* --- what operators see
- * ------------------------------------------------------------------------------------------------- */
-
-enum { TEXTS_MAX = 4 };
-
-/* Times and ids of one row as text. */
-typedef struct row_texts {
-  char times[TEXTS_MAX][TRILHA_TIMESTAMP_SIZE];
-  char ids[TEXTS_MAX][TRILHA_UUID_TEXT_SIZE];
-} row_texts;
-
-static trilha_text time_text(const PGresult *r, int row, int column, char out[TRILHA_TIMESTAMP_SIZE]) {
-  if (PQgetisnull(r, row, column)) return (trilha_text){0};
-  trilha_timestamp_format(trilha_pg_get_time(r, row, column), out);
-  return trilha_text_of(out);
-}
-
-static trilha_text id_text(const PGresult *r, int row, int column, char out[TRILHA_UUID_TEXT_SIZE]) {
-  unsigned char id[16];
-  if (!trilha_pg_get_uuid(r, row, column, id)) return (trilha_text){0};
-  trilha_uuid_format(id, out);
-  return trilha_text_of(out);
-}
-
-static trilha_status status_of(trilha_outbox_store *store, trilha_outbox_standing_visit visit, void *user,
-                               trilha_error *err) {
-  TRILHA_PG_RESULT_SCOPED *r = NULL;
-  trilha_status status =
-      trilha_pg_outbox_call(trilha_pg_outbox_of(store), trilha_sql_postgres_outbox_status, NULL, &r, err);
-  for (int i = 0; status == TRILHA_OK && i < PQntuples(r); i++) {
-    char head_at[TRILHA_TIMESTAMP_SIZE];
-    const trilha_outbox_standing standing = {.destination = trilha_pg_get_text(r, i, 0),
-                                             .ready = trilha_pg_get_i64(r, i, 1),
-                                             .waiting = trilha_pg_get_i64(r, i, 2),
-                                             .leased = trilha_pg_get_i64(r, i, 3),
-                                             .dead = trilha_pg_get_i64(r, i, 4),
-                                             .head_at = time_text(r, i, 5, head_at)};
-    status = visit(user, &standing);
-  }
-  return status;
-}
-
-static void read_lane(const PGresult *r, int i, row_texts *texts, trilha_outbox_lane *out) {
-  *out = (trilha_outbox_lane){.destination = trilha_pg_get_text(r, i, 0),
-                              .tenant_id = trilha_pg_get_text(r, i, 1),
-                              .aggregate_type = trilha_pg_get_text(r, i, 2),
-                              .aggregate_key = trilha_pg_get_text(r, i, 3),
-                              .status = trilha_pg_get_text(r, i, 4),
-                              .head_sequence = trilha_pg_get_i64(r, i, 5),
-                              .message_id = id_text(r, i, 6, texts->ids[0]),
-                              .message_type = trilha_pg_get_text(r, i, 7),
-                              .attempts = trilha_pg_get_i64(r, i, 8),
-                              .due_at = time_text(r, i, 9, texts->times[0]),
-                              .owner = trilha_pg_get_text(r, i, 10),
-                              .error_code = trilha_pg_get_text(r, i, 11),
-                              .error_text = trilha_pg_get_text(r, i, 12),
-                              .behind = trilha_pg_get_i64(r, i, 13),
-                              .head_at = time_text(r, i, 14, texts->times[1])};
-}
-
-static trilha_status lanes(trilha_outbox_store *store, const trilha_outbox_lanes_filter *filter,
-                           trilha_outbox_lane_visit visit, void *user, trilha_error *err) {
-  TRILHA_PG_PARAMETERS_SCOPED p;
-  TRILHA_PG_RESULT_SCOPED *r = NULL;
-  trilha_pg_parameters_init(&p);
-  trilha_pg_add_text(&p, filter->tenant_id);
-  trilha_pg_add_text(&p, filter->destination);
-  trilha_pg_add_text(&p, filter->status);
-  trilha_pg_add_i64(&p, filter->limit);
-  trilha_status status =
-      trilha_pg_outbox_call(trilha_pg_outbox_of(store), trilha_sql_postgres_outbox_lanes, &p, &r, err);
-  for (int i = 0; status == TRILHA_OK && i < PQntuples(r); i++) {
-    row_texts texts;
-    trilha_outbox_lane lane;
-    read_lane(r, i, &texts, &lane);
-    status = visit(user, &lane);
-  }
-  return status;
-}
-
-static void read_entry(const PGresult *r, int i, row_texts *texts, trilha_outbox_entry *out) {
-  *out = (trilha_outbox_entry){.tenant_id = trilha_pg_get_text(r, i, 0),
-                               .company_id = trilha_pg_get_text(r, i, 1),
-                               .aggregate_type = trilha_pg_get_text(r, i, 2),
-                               .aggregate_key = trilha_pg_get_text(r, i, 3),
-                               .aggregate_sequence = trilha_pg_get_i64(r, i, 4),
-                               .message_type = trilha_pg_get_text(r, i, 5),
-                               .version = trilha_pg_get_text(r, i, 6),
-                               .origin = trilha_pg_get_text(r, i, 7),
-                               .correlation_id = id_text(r, i, 8, texts->ids[0]),
-                               .causation_id = id_text(r, i, 9, texts->ids[1]),
-                               .traceparent = trilha_pg_get_text(r, i, 10),
-                               .occurred_at = time_text(r, i, 11, texts->times[0]),
-                               .created_at = time_text(r, i, 12, texts->times[1]),
-                               .payload_bytes = trilha_pg_get_i64(r, i, 13),
-                               .payload_sha256 = trilha_pg_get_text(r, i, 14),
-                               .destination = trilha_pg_get_text(r, i, 15),
-                               .status = trilha_pg_get_text(r, i, 16),
-                               .attempts = trilha_pg_get_i64(r, i, 17),
-                               .next_attempt_at = time_text(r, i, 18, texts->times[2]),
-                               .lease_until = time_text(r, i, 19, texts->times[3])};
-}
-
-static trilha_status message(trilha_outbox_store *store, const unsigned char message_id[16],
-                             trilha_outbox_entry_visit visit, void *user, trilha_error *err) {
-  TRILHA_PG_PARAMETERS_SCOPED p;
-  TRILHA_PG_RESULT_SCOPED *r = NULL;
-  trilha_pg_parameters_init(&p);
-  trilha_pg_add_uuid(&p, message_id);
-  trilha_status status =
-      trilha_pg_outbox_call(trilha_pg_outbox_of(store), trilha_sql_postgres_outbox_message, &p, &r, err);
-  if (status == TRILHA_OK && PQntuples(r) == 0)
-    return trilha_error_set(err, TRILHA_NOT_FOUND, "MESSAGE_NOT_FOUND", "this outbox has no message with this id");
-  for (int i = 0; status == TRILHA_OK && i < PQntuples(r); i++) {
-    row_texts texts;
-    trilha_outbox_entry entry;
-    read_entry(r, i, &texts, &entry);
-    status = visit(user, &entry);
-  }
-  return status;
-}
-
-static trilha_status operate(trilha_outbox_store *store, const unsigned char message_id[16],
-                             const trilha_outbox_operation *operation, bool discard, trilha_error *err) {
-  TRILHA_PG_PARAMETERS_SCOPED p;
-  TRILHA_PG_RESULT_SCOPED *r = NULL;
-  trilha_pg_parameters_init(&p);
-  trilha_pg_add_uuid(&p, message_id);
-  trilha_pg_add_text(&p, operation->destination);
-  trilha_pg_add_bool(&p, discard);
-  trilha_pg_add_text(&p, operation->user);
-  trilha_pg_add_text(&p, operation->reason);
-  trilha_pg_add_text(&p, operation->reconciliation);
-  return trilha_pg_outbox_call(trilha_pg_outbox_of(store), trilha_sql_postgres_outbox_operate, &p, &r, err);
-}
-
 /* --- opening
  * ----------------------------------------------------------------------------------------------------------- */
 
@@ -237,10 +100,15 @@ static const trilha_outbox_operations operations = {.close = close_outbox,
                                                     .fetch = trilha_pg_outbox_fetch,
                                                     .renew = trilha_pg_outbox_renew,
                                                     .settle = trilha_pg_outbox_settle,
-                                                    .status = status_of,
-                                                    .lanes = lanes,
-                                                    .message = message,
-                                                    .operate = operate};
+                                                    .status = trilha_pg_outbox_status,
+                                                    .lanes = trilha_pg_outbox_lanes,
+                                                    .message = trilha_pg_outbox_message,
+                                                    .operate = trilha_pg_outbox_operate,
+                                                    .revisions = trilha_pg_outbox_revisions,
+                                                    .receipts = trilha_pg_outbox_receipts,
+                                                    .reveal = trilha_pg_outbox_reveal,
+                                                    .correct = trilha_pg_outbox_correct,
+                                                    .record = trilha_pg_outbox_record};
 
 trilha_status trilha_postgres_outbox_open(const trilha_store_options *options, const char *schema,
                                           trilha_outbox_store **ret_store, trilha_error *err) {

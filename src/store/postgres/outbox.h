@@ -41,4 +41,27 @@ trilha_status trilha_pg_outbox_settle(trilha_outbox_store *store, trilha_text de
 trilha_status trilha_pg_outbox_install(trilha_outbox_store *store, bool dry_run, trilha_migration_report report,
                                        void *user, trilha_error *err);
 
+/* outbox_operator.c */
+trilha_status trilha_pg_outbox_status(trilha_outbox_store *store, trilha_outbox_standing_visit visit, void *user,
+                                      trilha_error *err);
+trilha_status trilha_pg_outbox_lanes(trilha_outbox_store *store, const trilha_outbox_lanes_filter *filter,
+                                     int64_t before_us, trilha_outbox_lane_visit visit, void *user, trilha_error *err);
+trilha_status trilha_pg_outbox_message(trilha_outbox_store *store, const unsigned char message_id[16],
+                                       trilha_outbox_entry_visit visit, void *user, trilha_error *err);
+trilha_status trilha_pg_outbox_operate(trilha_outbox_store *store, const unsigned char message_id[16],
+                                       const trilha_outbox_operation *operation, bool discard, trilha_error *err);
+trilha_status trilha_pg_outbox_revisions(trilha_outbox_store *store, const unsigned char message_id[16],
+                                         trilha_outbox_revision_visit visit, void *user, trilha_error *err);
+trilha_status trilha_pg_outbox_receipts(trilha_outbox_store *store, const unsigned char message_id[16],
+                                        trilha_outbox_receipt_visit visit, void *user, trilha_error *err);
+trilha_status trilha_pg_outbox_reveal(trilha_outbox_store *store, const unsigned char message_id[16], int64_t revision,
+                                      trilha_text user, trilha_text reason, char **ret_payload, int64_t *ret_revision,
+                                      trilha_error *err);
+trilha_status trilha_pg_outbox_correct(trilha_outbox_store *store, const unsigned char message_id[16],
+                                       const trilha_outbox_correction *correction, trilha_text diff,
+                                       trilha_outbox_corrected *ret, trilha_error *err);
+trilha_status trilha_pg_outbox_record(trilha_outbox_store *store, const unsigned char message_id[16],
+                                      const trilha_outbox_receipt *receipt, int64_t stated_us, bool *ret_new,
+                                      trilha_error *err);
+
 #endif

@@ -61,7 +61,8 @@ static void read_row(const PGresult *r, int row, trilha_outbox_row *out) {
                              .origin = trilha_pg_get_text(r, row, 7),
                              .traceparent = trilha_pg_get_text(r, row, 10),
                              .occurred_at_us = trilha_pg_get_time(r, row, 11),
-                             .payload = trilha_pg_get_text(r, row, 12)};
+                             .payload = trilha_pg_get_text(r, row, 12),
+                             .revision = trilha_pg_get_i64(r, row, 13)};
   read_id(r, row, 3, out->message_id);
   read_id(r, row, 8, out->correlation_id);
   read_id(r, row, 9, out->causation_id);

@@ -147,7 +147,12 @@ static const trilha_outbox_operations operations = {.close = close_outbox,
                                                     .status = trilha_sqlite_outbox_status,
                                                     .lanes = trilha_sqlite_outbox_lanes,
                                                     .message = trilha_sqlite_outbox_message,
-                                                    .operate = trilha_sqlite_outbox_operate};
+                                                    .operate = trilha_sqlite_outbox_operate,
+                                                    .revisions = trilha_sqlite_outbox_revisions,
+                                                    .receipts = trilha_sqlite_outbox_receipts,
+                                                    .reveal = trilha_sqlite_outbox_reveal,
+                                                    .correct = trilha_sqlite_outbox_correct,
+                                                    .record = trilha_sqlite_outbox_record};
 
 trilha_status trilha_sqlite_outbox_open(const trilha_store_options *options, const char *schema,
                                         trilha_outbox_store **ret_store, trilha_error *err) {

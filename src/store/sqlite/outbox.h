@@ -41,6 +41,37 @@ trilha_status trilha_sqlite_outbox_destination(trilha_sqlite_connection *c, cons
 trilha_status trilha_sqlite_outbox_begin(trilha_sqlite_outbox *o, trilha_sqlite_connection **ret, trilha_error *err);
 trilha_status trilha_sqlite_outbox_end(trilha_sqlite_outbox *o, trilha_status status, trilha_error *err);
 
+static inline trilha_text trilha_sqlite_time_text(sqlite3_stmt *row, int column, char out[TRILHA_TIMESTAMP_SIZE]) {
+  if (sqlite3_column_type(row, column) == SQLITE_NULL) return (trilha_text){0};
+  trilha_timestamp_format(sqlite3_column_int64(row, column), out);
+  return trilha_text_of(out);
+}
+
+/* A read transaction around one statement, whose rows go to `tell`. */
+typedef trilha_status (*trilha_sqlite_row_teller)(sqlite3_stmt *row, void *user);
+typedef struct trilha_sqlite_reading {
+  const char *query;
+  void (*bind)(sqlite3_stmt *statement, const void *values);
+  const void *values;
+  trilha_sqlite_row_teller tell;
+  void *user;
+  size_t rows; /* out */
+} trilha_sqlite_reading;
+trilha_status trilha_sqlite_outbox_read(trilha_outbox_store *store, trilha_sqlite_reading *r, trilha_error *err);
+/* Binds a message's id, a string, as ?1. */
+void trilha_sqlite_outbox_bind_id(sqlite3_stmt *statement, const void *values);
+trilha_status trilha_sqlite_outbox_no_message(trilha_error *err);
+
+/* A row of outbox_operation, in the transaction of what it tells of. */
+typedef struct trilha_sqlite_trail {
+  const char *action, *id;
+  int64_t destination; /* -1: the message itself */
+  int64_t aggregate_id, sequence, now_us;
+  trilha_text user, reason, reconciliation;
+} trilha_sqlite_trail;
+trilha_status trilha_sqlite_outbox_note(trilha_sqlite_connection *c, const char *prefix,
+                                        const trilha_sqlite_trail *trail, trilha_error *err);
+
 /* outbox_relay.c */
 trilha_status trilha_sqlite_outbox_claim(trilha_outbox_store *store, const trilha_claim *claim, trilha_arena *arena,
                                          trilha_lane_lease *leases, size_t *ret_count, trilha_text *ret_after,
@@ -61,10 +92,26 @@ trilha_status trilha_sqlite_outbox_routes(trilha_outbox_store *store, trilha_out
 trilha_status trilha_sqlite_outbox_status(trilha_outbox_store *store, trilha_outbox_standing_visit visit, void *user,
                                           trilha_error *err);
 trilha_status trilha_sqlite_outbox_lanes(trilha_outbox_store *store, const trilha_outbox_lanes_filter *filter,
-                                         trilha_outbox_lane_visit visit, void *user, trilha_error *err);
+                                         int64_t before_us, trilha_outbox_lane_visit visit, void *user,
+                                         trilha_error *err);
 trilha_status trilha_sqlite_outbox_message(trilha_outbox_store *store, const unsigned char message_id[16],
                                            trilha_outbox_entry_visit visit, void *user, trilha_error *err);
 trilha_status trilha_sqlite_outbox_operate(trilha_outbox_store *store, const unsigned char message_id[16],
                                            const trilha_outbox_operation *operation, bool discard, trilha_error *err);
+
+/* outbox_correct.c */
+trilha_status trilha_sqlite_outbox_revisions(trilha_outbox_store *store, const unsigned char message_id[16],
+                                             trilha_outbox_revision_visit visit, void *user, trilha_error *err);
+trilha_status trilha_sqlite_outbox_receipts(trilha_outbox_store *store, const unsigned char message_id[16],
+                                            trilha_outbox_receipt_visit visit, void *user, trilha_error *err);
+trilha_status trilha_sqlite_outbox_reveal(trilha_outbox_store *store, const unsigned char message_id[16],
+                                          int64_t revision, trilha_text user, trilha_text reason, char **ret_payload,
+                                          int64_t *ret_revision, trilha_error *err);
+trilha_status trilha_sqlite_outbox_correct(trilha_outbox_store *store, const unsigned char message_id[16],
+                                           const trilha_outbox_correction *correction, trilha_text diff,
+                                           trilha_outbox_corrected *ret, trilha_error *err);
+trilha_status trilha_sqlite_outbox_record(trilha_outbox_store *store, const unsigned char message_id[16],
+                                          const trilha_outbox_receipt *receipt, int64_t stated_us, bool *ret_new,
+                                          trilha_error *err);
 
 #endif

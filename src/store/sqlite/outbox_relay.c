@@ -185,6 +185,7 @@ static void read_row(sqlite3_stmt *row, trilha_outbox_row *out) {
   out->traceparent = trilha_sqlite_borrow(row, 8);
   out->occurred_at_us = sqlite3_column_int64(row, 9);
   out->payload = trilha_sqlite_borrow(row, 10);
+  out->revision = sqlite3_column_int64(row, 11);
 }
 
 typedef struct fetching {
@@ -296,6 +297,21 @@ static trilha_status try_park(trilha_sqlite_connection *c, const char *prefix, i
   return status;
 }
 
+/* Whatever the destination acknowledged of a lane that was settled. */
+static trilha_status note_delivered(trilha_sqlite_connection *c, const char *prefix, int64_t destination,
+                                    int64_t now_us, const trilha_lane_outcome *outcome, trilha_error *err) {
+  TRILHA_SQLITE_SCOPED *delivered = NULL;
+  if (!outcome->settled || outcome->next_sequence <= outcome->lease->head_sequence) return TRILHA_OK;
+  trilha_status status = trilha_sqlite_outbox_prepare(c, prefix, trilha_sql_sqlite_outbox_delivered, &delivered, err);
+  if (status != TRILHA_OK) return status;
+  sqlite3_bind_int64(delivered, 1, outcome->lease->aggregate_id);
+  sqlite3_bind_int64(delivered, 2, destination);
+  sqlite3_bind_int64(delivered, 3, outcome->lease->head_sequence);
+  sqlite3_bind_int64(delivered, 4, outcome->next_sequence - 1);
+  sqlite3_bind_int64(delivered, 5, now_us);
+  return trilha_sqlite_outbox_run(c, delivered, NULL, err);
+}
+
 static trilha_status settle_one(trilha_sqlite_connection *c, const char *prefix, int64_t destination, int64_t now_us,
                                 trilha_lane_outcome *outcome, trilha_error *err) {
   TRILHA_SQLITE_SCOPED *settle = NULL;
@@ -331,7 +347,9 @@ trilha_status trilha_sqlite_outbox_settle(trilha_outbox_store *store, trilha_tex
   if (status != TRILHA_OK) return status;
   int64_t now_us = trilha_clock_wall_us();
   status = trilha_sqlite_outbox_destination(c, o->prefix, destination, &number, err);
-  for (size_t i = 0; status == TRILHA_OK && i < count; i++)
+  for (size_t i = 0; status == TRILHA_OK && i < count; i++) {
     status = settle_one(c, o->prefix, number, now_us, &outcomes[i], err);
+    if (status == TRILHA_OK) status = note_delivered(c, o->prefix, number, now_us, &outcomes[i], err);
+  }
   return trilha_sqlite_outbox_end(o, status, err);
 }

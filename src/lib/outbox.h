@@ -1,0 +1,15 @@
+/* lib/outbox: an open outbox, and the checks of its street door. Room: lib, inside. */
+#ifndef TRILHA_LIB_OUTBOX_H
+#define TRILHA_LIB_OUTBOX_H
+
+#include "store/outbox.h"
+
+struct trilha_outbox {
+  trilha_outbox_store *store;
+};
+
+/* USAGE: `what` must not be NULL. */
+trilha_status trilha_outbox_missing(trilha_error *error, const char *what);
+trilha_status trilha_outbox_check_destination(trilha_text name, trilha_error *error) TRILHA_MUST_USE;
+
+#endif
