@@ -13,11 +13,7 @@ trilha_outbox_options trilha_cli_outbox_options(trilha_cli *cli, const trilha_cl
                                  .diagnostics = shared.diagnostics};
 }
 
-/* Each verb's own work, on the open outbox. */
-typedef trilha_status (*outbox_work)(trilha_cli *cli, const trilha_cli_args *args, trilha_outbox *outbox,
-                                     trilha_error *error);
-
-static int with_outbox(trilha_cli *cli, const trilha_cli_args *args, outbox_work work) {
+int trilha_cli_with_outbox(trilha_cli *cli, const trilha_cli_args *args, trilha_cli_outbox_work work) {
   trilha_outbox_options options = trilha_cli_outbox_options(cli, args);
   trilha_outbox *outbox = NULL;
   trilha_error error = {0};
@@ -58,7 +54,7 @@ static int print_sql(trilha_cli *cli, const trilha_cli_args *args) {
 }
 
 int trilha_cli_run_outbox_install(trilha_cli *cli, const trilha_cli_args *args) {
-  return trilha_cli_has(args, "print-sql") ? print_sql(cli, args) : with_outbox(cli, args, install);
+  return trilha_cli_has(args, "print-sql") ? print_sql(cli, args) : trilha_cli_with_outbox(cli, args, install);
 }
 
 static trilha_status grant(trilha_cli *cli, const trilha_cli_args *args, trilha_outbox *outbox, trilha_error *error) {
@@ -72,7 +68,7 @@ static trilha_status grant(trilha_cli *cli, const trilha_cli_args *args, trilha_
 
 int trilha_cli_run_outbox_grant(trilha_cli *cli, const trilha_cli_args *args) {
   if (!trilha_cli_has(args, "duty")) return trilha_cli_usage(cli, SAY_OPTION_MISSING, "duty");
-  return with_outbox(cli, args, grant);
+  return trilha_cli_with_outbox(cli, args, grant);
 }
 
 /* --- routes ----------------------------------------------------------------------------------------------------------
@@ -94,7 +90,7 @@ static trilha_status route(trilha_cli *cli, const trilha_cli_args *args, trilha_
 }
 
 int trilha_cli_run_outbox_route(trilha_cli *cli, const trilha_cli_args *args) {
-  return with_outbox(cli, args, route);
+  return trilha_cli_with_outbox(cli, args, route);
 }
 
 /* Rows of a list: lines of JSON at once, or a table at the end. */
@@ -148,7 +144,7 @@ static trilha_status routes(trilha_cli *cli, const trilha_cli_args *args, trilha
 }
 
 int trilha_cli_run_outbox_routes(trilha_cli *cli, const trilha_cli_args *args) {
-  return with_outbox(cli, args, routes);
+  return trilha_cli_with_outbox(cli, args, routes);
 }
 
 /* --- how it stands ---------------------------------------------------------------------------------------------------
@@ -185,7 +181,7 @@ static trilha_status standing(trilha_cli *cli, const trilha_cli_args *args, tril
 }
 
 int trilha_cli_run_outbox_status(trilha_cli *cli, const trilha_cli_args *args) {
-  return with_outbox(cli, args, standing);
+  return trilha_cli_with_outbox(cli, args, standing);
 }
 
 static void put_lane_json(trilha_cli *cli, const trilha_outbox_lane *lane) {
@@ -246,7 +242,7 @@ static trilha_status lanes(trilha_cli *cli, const trilha_cli_args *args, trilha_
 }
 
 int trilha_cli_run_outbox_lanes(trilha_cli *cli, const trilha_cli_args *args) {
-  return with_outbox(cli, args, lanes);
+  return trilha_cli_with_outbox(cli, args, lanes);
 }
 
 /* --- one message
@@ -296,11 +292,19 @@ static trilha_status put_entry(void *user, const trilha_outbox_entry *e) {
   const named_text delivery[] = {{"destination", e->destination},
                                  {"status", e->status},
                                  {"next_attempt_at", e->next_attempt_at},
-                                 {"lease_until", e->lease_until}};
+                                 {"lease_until", e->lease_until},
+                                 {"dispatched_at", e->dispatched_at},
+                                 {"received_at", e->received_at},
+                                 {"applied_at", e->applied_at},
+                                 {"said", e->said},
+                                 {"said_at", e->said_at}};
   enum { MESSAGE = sizeof message / sizeof message[0], DELIVERY = sizeof delivery / sizeof delivery[0] };
   if (cli->json) {
-    trilha_cli_putf(&cli->out, "{\"aggregate_sequence\":\"%lld\",\"payload_bytes\":%lld,\"attempts\":%lld",
-                    (long long)e->aggregate_sequence, (long long)e->payload_bytes, (long long)e->attempts);
+    trilha_cli_putf(&cli->out,
+                    "{\"aggregate_sequence\":\"%lld\",\"payload_bytes\":%lld,\"attempts\":%lld,\"revision\":%lld,"
+                    "\"dispatched_revision\":%lld",
+                    (long long)e->aggregate_sequence, (long long)e->payload_bytes, (long long)e->attempts,
+                    (long long)e->revision, (long long)e->dispatched_revision);
     for (size_t i = 0; i < MESSAGE; i++)
       trilha_cli_put_json_member(&cli->out, false, message[i].name, message[i].value);
     for (size_t i = 0; i < DELIVERY; i++)
@@ -311,95 +315,91 @@ static trilha_status put_entry(void *user, const trilha_outbox_entry *e) {
   for (size_t i = 0; !s->any && i < MESSAGE; i++) put_field(cli, message[i].name, message[i].value);
   if (!s->any) put_number_field(cli, "aggregate_sequence", e->aggregate_sequence);
   if (!s->any) put_number_field(cli, "payload_bytes", e->payload_bytes);
+  if (!s->any) put_number_field(cli, "revision", e->revision);
   s->any = true;
   trilha_cli_puts(&cli->out, "\n");
   for (size_t i = 0; i < DELIVERY; i++) put_field(cli, delivery[i].name, delivery[i].value);
+  if (e->dispatched_revision > 0) put_number_field(cli, "dispatched_revision", e->dispatched_revision);
   put_number_field(cli, "attempts", e->attempts);
   return TRILHA_OK;
 }
 
+static trilha_status put_revision(void *user, const trilha_outbox_revision *r) {
+  trilha_cli *cli = user;
+  const named_text texts[] = {{"at", r->at},
+                              {"user", r->user},
+                              {"reason", r->reason},
+                              {"payload_sha256", r->payload_sha256},
+                              {"accepted", r->accepted},
+                              {"diff", r->diff}};
+  enum { DIFF = sizeof texts / sizeof texts[0] - 1 };
+  if (!cli->json) {
+    trilha_cli_puts(&cli->out, "\n");
+    put_number_field(cli, "revision", r->revision);
+    put_number_field(cli, "payload_bytes", r->payload_bytes);
+    for (size_t i = 0; i <= DIFF; i++) put_field(cli, texts[i].name, texts[i].value);
+    return TRILHA_OK;
+  }
+  trilha_cli_putf(&cli->out, "{\"revision\":%lld,\"payload_bytes\":%lld", (long long)r->revision,
+                  (long long)r->payload_bytes);
+  for (size_t i = 0; i < DIFF; i++) trilha_cli_put_json_member(&cli->out, false, texts[i].name, texts[i].value);
+  if (r->diff.data != NULL) {
+    trilha_cli_puts(&cli->out, ",\"diff\":");
+    trilha_cli_put(&cli->out, r->diff); /* JSON that the library wrote */
+  }
+  trilha_cli_puts(&cli->out, "}\n");
+  return TRILHA_OK;
+}
+
+static trilha_status put_receipt(void *user, const trilha_outbox_receipt *r) {
+  trilha_cli *cli = user;
+  const named_text texts[] = {{"destination", r->destination},
+                              {"fact", r->fact},
+                              {"operation_id", r->operation_id},
+                              {"stated_at", r->stated_at},
+                              {"recorded_at", r->recorded_at},
+                              {"source", r->source},
+                              {"user", r->user},
+                              {"note", r->note}};
+  enum { TEXTS = sizeof texts / sizeof texts[0] };
+  if (cli->json) {
+    trilha_cli_putf(&cli->out, "{\"revision\":%lld", (long long)r->revision);
+    for (size_t i = 0; i < TEXTS; i++) trilha_cli_put_json_member(&cli->out, false, texts[i].name, texts[i].value);
+    trilha_cli_puts(&cli->out, "}\n");
+    return TRILHA_OK;
+  }
+  trilha_cli_puts(&cli->out, "\n");
+  for (size_t i = 0; i < TEXTS; i++) put_field(cli, texts[i].name, texts[i].value);
+  put_number_field(cli, "revision", r->revision);
+  return TRILHA_OK;
+}
+
+static trilha_status reveal(trilha_cli *cli, const trilha_cli_args *args, trilha_outbox *outbox, trilha_error *error) {
+  char name[256], *payload = NULL;
+  trilha_status status =
+      trilha_outbox_reveal(outbox, trilha_text_of(args->operands[0]), trilha_cli_number(args, "revision", 0),
+                           trilha_cli_user(name, sizeof name), trilha_cli_text(args, "reason"), &payload, NULL, error);
+  if (status != TRILHA_OK) return status;
+  if (cli->out.terminal)
+    trilha_cli_put_safe(&cli->out, trilha_text_of(payload));
+  else
+    trilha_cli_puts(&cli->out, payload); /* byte for byte, so that it can be corrected */
+  trilha_cli_puts(&cli->out, "\n");
+  trilha_free(payload);
+  return TRILHA_OK;
+}
+
 static trilha_status show(trilha_cli *cli, const trilha_cli_args *args, trilha_outbox *outbox, trilha_error *error) {
+  const trilha_text id = trilha_text_of(args->operands[0]);
   shown s = {.cli = cli};
-  return trilha_outbox_message(outbox, trilha_text_of(args->operands[0]), put_entry, &s, error);
+  if (trilha_cli_has(args, "reveal")) return reveal(cli, args, outbox, error);
+  if (trilha_cli_has(args, "revisions")) return trilha_outbox_revisions(outbox, id, put_revision, cli, error);
+  if (trilha_cli_has(args, "receipts")) return trilha_outbox_receipts(outbox, id, put_receipt, cli, error);
+  return trilha_outbox_message(outbox, id, put_entry, &s, error);
 }
 
 int trilha_cli_run_outbox_show(trilha_cli *cli, const trilha_cli_args *args) {
-  return with_outbox(cli, args, show);
-}
-
-/* --- retry and discard
- * --------------------------------------------------------------------------------------------------- */
-
-typedef struct sought {
-  trilha_text destination;
-  char status[24];
-} sought;
-
-static trilha_status find_status(void *user, const trilha_outbox_entry *e) {
-  sought *s = user;
-  if (trilha_text_equal(e->destination, s->destination))
-    snprintf(s->status, sizeof s->status, "%.*s", (int)e->status.size, e->status.data);
-  return TRILHA_OK;
-}
-
-static trilha_status foretell(trilha_cli *cli, trilha_outbox *outbox, const trilha_outbox_operation *o,
-                              trilha_error *error) {
-  sought s = {.destination = o->destination};
-  trilha_status status = trilha_outbox_message(outbox, o->message_id, find_status, &s, error);
-  if (status != TRILHA_OK) return status;
-  const char *id = o->message_id.data, *destination = o->destination.data;
-  if (s.status[0] == '\0')
-    trilha_cli_tell(cli, SAY_NOT_FOR_DESTINATION, id, destination);
-  else if (strcmp(s.status, "DeadLettered") == 0)
-    trilha_cli_tell(cli, SAY_LANE_WOULD, id, destination, s.status);
-  else
-    trilha_cli_tell(cli, SAY_LANE_WOULD_NOT, id, destination, s.status);
-  trilha_cli_puts(&cli->out, "\n");
-  return TRILHA_OK;
-}
-
-static trilha_status operate(trilha_cli *cli, const trilha_cli_args *args, trilha_outbox *outbox, bool discard,
-                             trilha_error *error) {
-  char user[256];
-  const trilha_outbox_operation o = {
-      .message_id = trilha_text_of(args->operands[0]),
-      .destination = trilha_cli_text(args, "destination"),
-      .user = trilha_cli_user(user, sizeof user),
-      .reason = trilha_cli_text(args, "reason"),
-      .reconciliation = discard ? trilha_cli_text(args, "reconciliation") : (trilha_text){0}};
-  if (cli->dry_run) return foretell(cli, outbox, &o, error);
-  trilha_status status = discard ? trilha_outbox_discard(outbox, &o, error) : trilha_outbox_retry(outbox, &o, error);
-  if (status != TRILHA_OK) return status;
-  if (discard)
-    trilha_cli_tell(cli, SAY_LANE_DISCARDED, args->operands[0], o.destination.data);
-  else
-    trilha_cli_tell(cli, SAY_LANE_RETRIED, args->operands[0], o.destination.data);
-  trilha_cli_puts(&cli->out, "\n");
-  return TRILHA_OK;
-}
-
-static trilha_status retry(trilha_cli *cli, const trilha_cli_args *args, trilha_outbox *outbox, trilha_error *error) {
-  return operate(cli, args, outbox, false, error);
-}
-
-static trilha_status discard(trilha_cli *cli, const trilha_cli_args *args, trilha_outbox *outbox, trilha_error *error) {
-  return operate(cli, args, outbox, true, error);
-}
-
-static int check_needed(trilha_cli *cli, const trilha_cli_args *args, const char *const *names, size_t count) {
-  for (size_t i = 0; i < count; i++)
-    if (trilha_cli_text(args, names[i]).size == 0) return trilha_cli_usage(cli, SAY_OPTION_MISSING, names[i]);
-  return TRILHA_EXIT_OK;
-}
-
-int trilha_cli_run_outbox_retry(trilha_cli *cli, const trilha_cli_args *args) {
-  static const char *const needed[] = {"destination", "reason"};
-  int status = check_needed(cli, args, needed, 2);
-  return status == TRILHA_EXIT_OK ? with_outbox(cli, args, retry) : status;
-}
-
-int trilha_cli_run_outbox_discard(trilha_cli *cli, const trilha_cli_args *args) {
-  static const char *const needed[] = {"destination", "reason", "reconciliation"};
-  int status = check_needed(cli, args, needed, 3);
-  return status == TRILHA_EXIT_OK ? with_outbox(cli, args, discard) : status;
+  if (trilha_cli_has(args, "reveal") && trilha_cli_text(args, "reason").size == 0)
+    return trilha_cli_usage(cli, SAY_OPTION_MISSING, "reason");
+  return trilha_cli_with_outbox(cli, args, show);
 }

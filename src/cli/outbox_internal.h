@@ -9,6 +9,16 @@
  * same. */
 trilha_outbox_options trilha_cli_outbox_options(trilha_cli *cli, const trilha_cli_args *args);
 
+/* Each verb's own work, on the open outbox. */
+typedef trilha_status (*trilha_cli_outbox_work)(trilha_cli *cli, const trilha_cli_args *args, trilha_outbox *outbox,
+                                                trilha_error *error);
+/* Opens the outbox, does the work, and gives the exit status. */
+int trilha_cli_with_outbox(trilha_cli *cli, const trilha_cli_args *args, trilha_cli_outbox_work work);
+
+extern const trilha_cli_option trilha_cli_outbox_show_options[];
+extern const trilha_cli_option trilha_cli_outbox_correct_options[];
+extern const trilha_cli_option trilha_cli_outbox_reconcile_options[];
+extern const trilha_cli_option trilha_cli_outbox_applied_options[];
 extern const trilha_cli_option trilha_cli_outbox_install_options[];
 extern const trilha_cli_option trilha_cli_outbox_grant_options[];
 extern const trilha_cli_option trilha_cli_outbox_route_options[];
@@ -26,6 +36,9 @@ int trilha_cli_run_outbox_lanes(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_outbox_show(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_outbox_retry(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_outbox_discard(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_outbox_correct(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_outbox_reconcile(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_outbox_applied(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_worker(trilha_cli *cli, const trilha_cli_args *args);
 
 #endif

@@ -14,6 +14,19 @@
 #define SAY_LANE_WOULD_NOT                                                \
   "%s for %s is %s: only a DeadLettered one can be retried or discarded", \
       "%s para %s está %s: só uma DeadLettered pode ser repetida ou descartada"
+#define SAY_LANES_WOULD                                         \
+  "%lld would be changed; --yes does it, at most 1000 at once", \
+      "%lld seriam alteradas; --yes o faz, no máximo 1000 por vez"
+#define SAY_LANES_CHANGED "%lld changed", "%lld alteradas"
+#define SAY_ONE_OR_MANY                                                \
+  "name one message, or select dead ones by --code, --before or both", \
+      "indique uma mensagem, ou selecione mortas por --code, --before ou ambas"
+#define SAY_CORRECTED       "%s has revision %lld", "%s tem a revisão %lld"
+#define SAY_CORRECTED_WOULD "%s would have revision %lld", "%s teria a revisão %lld"
+#define SAY_CORRECTED_LATE \
+  "already acknowledged in an earlier revision by: %s", "já aceita numa revisão anterior por: %s"
+#define SAY_RECORDED            "%s: %s by %s is recorded", "%s: %s por %s foi registrado"
+#define SAY_RECORDED_BEFORE     "%s: %s by %s was known", "%s: %s por %s já era sabido"
 #define SAY_NOT_FOR_DESTINATION "%s does not go to %s", "%s não vai para %s"
 #define SAY_WORKER_TRANSPORT                                          \
   "say how messages are sent: one of --bus, --stdout and --exec CMD", \

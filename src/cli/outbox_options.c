@@ -31,13 +31,50 @@ const trilha_cli_option trilha_cli_outbox_lanes_options[] = {
      {"only with a head that is Pending, Dispatching, Failed or DeadLettered", "só com a cabeça Pending, Dispatching, Failed ou DeadLettered"}},
     {"limit", 'l', TRILHA_CLI_NUMBER, false, 1, "N", {"most rows; default 100, at most 1000", "máximo de linhas; padrão 100, no máximo 1000"}},
     END};
+#define SELECTION                                                                                                  \
+  {"code", 0, TRILHA_CLI_TEXT, false, 0, "CODE", {"all that are dead with this error code", "todas as mortas com este código de erro"}}, \
+  {"before", 0, TRILHA_CLI_TEXT, false, 0, "TIME",                                                                 \
+   {"all that died before this ISO-8601 time", "todas as que morreram antes deste momento ISO-8601"}},             \
+  {"yes", 0, TRILHA_CLI_FLAG, false, 0, NULL,                                                                      \
+   {"with a selection: do it; otherwise it is only told", "com uma seleção: fazê-lo; senão apenas se mostra"}}
+#define REVISION(en, pt) {"revision", 0, TRILHA_CLI_NUMBER, false, 1, "N", {en, pt}}
+#define STATED                                                                                                     \
+  {"at", 0, TRILHA_CLI_TEXT, false, 0, "TIME", {"since when, ISO-8601; default now", "desde quando, ISO-8601; padrão agora"}}, \
+  {"operation", 0, TRILHA_CLI_TEXT, false, 0, "ID",                                                                \
+   {"the destination's own name for what it did", "o nome que o próprio destino dá ao que fez"}},                  \
+  REVISION("of which revision; default the last", "de qual revisão; padrão a última"),                             \
+  {"note", 0, TRILHA_CLI_TEXT, false, 0, "TEXT", {"more about it; nothing of the payload", "mais sobre isso; nada do payload"}}
+
 const trilha_cli_option trilha_cli_outbox_retry_options[] = {
-    SCHEMA, DESTINATION("where it goes (needed)", "para onde vai (obrigatória)"), REASON, END};
+    SCHEMA, DESTINATION("where it goes (needed)", "para onde vai (obrigatória)"), REASON, SELECTION, END};
 const trilha_cli_option trilha_cli_outbox_discard_options[] = {
     SCHEMA, DESTINATION("for which destination (needed)", "para qual destino (obrigatória)"), REASON,
     {"reconciliation", 0, TRILHA_CLI_TEXT, false, 0, "TEXT",
-     {"what the destination says about this message (needed)", "o que o destino diz sobre esta mensagem (obrigatória)"}},
+     {"what the destination says about it; default: what was recorded since it failed", "o que o destino diz sobre ela; padrão: o registrado desde a falha"}},
+    {"override", 0, TRILHA_CLI_FLAG, false, 0, NULL,
+     {"give it up although nothing says what the destination knows", "descartar embora nada diga o que o destino sabe"}},
+    SELECTION, END};
+const trilha_cli_option trilha_cli_outbox_show_options[] = {
+    SCHEMA,
+    {"revisions", 0, TRILHA_CLI_FLAG, false, 0, NULL, {"its revisions, with who, why and diff", "suas revisões, com quem, por quê e diff"}},
+    {"receipts", 0, TRILHA_CLI_FLAG, false, 0, NULL, {"what destinations say about it", "o que os destinos dizem sobre ela"}},
+    {"reveal", 0, TRILHA_CLI_FLAG, false, 0, NULL,
+     {"its payload; needs --reason, and the trail keeps it", "seu payload; exige --reason, e a trilha o guarda"}},
+    REVISION("which revision to reveal; default the last", "qual revisão revelar; padrão a última"),
+    {"reason", 'r', TRILHA_CLI_TEXT, false, 0, "TEXT", {"with --reveal: why, for the trail", "com --reveal: por quê, para a trilha"}},
     END};
+const trilha_cli_option trilha_cli_outbox_correct_options[] = {
+    SCHEMA, REASON, REVISION("the revision that was looked at: refused when there is another by now", "a revisão que foi vista: recusada se já houver outra"),
+    END};
+const trilha_cli_option trilha_cli_outbox_reconcile_options[] = {
+    SCHEMA, DESTINATION("which destination was asked (needed)", "qual destino foi consultado (obrigatória)"),
+    {"says", 0, TRILHA_CLI_TEXT, false, 0, "FACT",
+     {"Received, Applied, Refused, Unknown or Conflict (needed)", "Received, Applied, Refused, Unknown ou Conflict (obrigatória)"}},
+    STATED, END};
+const trilha_cli_option trilha_cli_outbox_applied_options[] = {
+    SCHEMA, DESTINATION("by which destination (needed)", "por qual destino (obrigatória)"),
+    {"received", 0, TRILHA_CLI_FLAG, false, 0, NULL, {"it says it has received it only", "ele diz apenas tê-la recebido"}},
+    STATED, END};
 const trilha_cli_option trilha_cli_worker_options[] = {
     SCHEMA,
     DESTINATION("whose messages are sent (needed)", "de quem são as mensagens enviadas (obrigatória)"),

@@ -97,7 +97,7 @@
    .operands_min = 1,                                                                                                   \
    .operands_max = 1,                                                                                                   \
    .shared = TRILHA_CLI_STORE | TRILHA_CLI_JSON,                                                                        \
-   .options = trilha_cli_outbox_schema_options,                                                                         \
+   .options = trilha_cli_outbox_show_options,                                                                         \
    .run = trilha_cli_run_outbox_show},                                                                                  \
   {.noun = "outbox",                                                                                                    \
    .name = "retry",                                                                                                     \
@@ -106,9 +106,9 @@
                 "counted anew. Who and why are kept in the same transaction.",                                          \
                 "Dá outra chance à mensagem morta na cabeça da sua faixa, com a mesma identidade e as tentativas "      \
                 "contadas de novo. Quem e por quê ficam guardados na mesma transação."},                                \
-   .operands = "MESSAGE-ID",                                                                                            \
+   .operands = "[MESSAGE-ID]",                                                                                            \
    .operand_kind = TRILHA_CLI_TEXT,                                                                                     \
-   .operands_min = 1,                                                                                                   \
+   .operands_min = 0,                                                                                                   \
    .operands_max = 1,                                                                                                   \
    .shared = TRILHA_CLI_STORE | TRILHA_CLI_DRY_RUN,                                                                     \
    .options = trilha_cli_outbox_retry_options,                                                                          \
@@ -120,13 +120,57 @@
                 "on. Look at the destination first and say what it knows of the message.",                              \
                 "Descarta para um destino a mensagem morta na cabeça da sua faixa, para que o que está atrás siga. "    \
                 "Olhe antes o destino e diga o que ele sabe da mensagem."},                                             \
-   .operands = "MESSAGE-ID",                                                                                            \
+   .operands = "[MESSAGE-ID]",                                                                                            \
    .operand_kind = TRILHA_CLI_TEXT,                                                                                     \
-   .operands_min = 1,                                                                                                   \
+   .operands_min = 0,                                                                                                   \
    .operands_max = 1,                                                                                                   \
    .shared = TRILHA_CLI_STORE | TRILHA_CLI_DRY_RUN,                                                                     \
    .options = trilha_cli_outbox_discard_options,                                                                        \
    .run = trilha_cli_run_outbox_discard},                                                                               \
+  {.noun = "outbox",                                                                                                    \
+   .name = "correct",                                                                                                   \
+   .summary = {"give a message other content, under its id and in its place", "dar outro conteúdo a uma mensagem, com seu id e no seu lugar"},\
+   .explains = {"Stores the JSON object of FILE (- is standard input) as the next revision of the message; the last revision is what is sent. Earlier "\
+                "ones stay, with who, why and a diff that holds no value. Refused while a worker has the message under its lease. Looking at the "\
+                "content to compare it is noted in the trail, with --dry-run too.",                                     \
+                "Guarda o objeto JSON de FILE (- é a entrada padrão) como próxima revisão da mensagem; a última revisão é a que se envia. As anteriores "\
+                "ficam, com quem, por quê e um diff sem valores. Recusado enquanto um worker tem a mensagem sob arrendamento. Olhar o conteúdo para "\
+                "comparar fica na trilha, também com --dry-run."},                                                      \
+   .operands = "MESSAGE-ID FILE",                                                                                       \
+   .operand_kind = TRILHA_CLI_TEXT,                                                                                     \
+   .operands_min = 2,                                                                                                   \
+   .operands_max = 2,                                                                                                   \
+   .shared = TRILHA_CLI_STORE | TRILHA_CLI_DRY_RUN | TRILHA_CLI_JSON,                                                   \
+   .options = trilha_cli_outbox_correct_options,                                                                        \
+   .run = trilha_cli_run_outbox_correct},                                                                               \
+  {.noun = "outbox",                                                                                                    \
+   .name = "reconcile",                                                                                                 \
+   .summary = {"record what a destination, asked, says about a message", "registrar o que um destino, consultado, diz sobre uma mensagem"},\
+   .explains = {"Received, Applied, Refused, Unknown (it does not know the message) or Conflict (it holds other content under this id). A discard "\
+                "rests on what was recorded after the message failed.",                                                 \
+                "Received, Applied, Refused, Unknown (não conhece a mensagem) ou Conflict (tem outro conteúdo sob este id). Um descarte se apoia no "\
+                "que foi registrado depois da falha."},                                                                 \
+   .operands = "MESSAGE-ID",                                                                                            \
+   .operand_kind = TRILHA_CLI_TEXT,                                                                                     \
+   .operands_min = 1,                                                                                                   \
+   .operands_max = 1,                                                                                                   \
+   .shared = TRILHA_CLI_STORE,                                                                                          \
+   .options = trilha_cli_outbox_reconcile_options,                                                                      \
+   .run = trilha_cli_run_outbox_reconcile},                                                                             \
+  {.noun = "outbox",                                                                                                    \
+   .name = "applied",                                                                                                   \
+   .summary = {"record that a destination has applied a message", "registrar que um destino aplicou uma mensagem"},     \
+   .explains = {"That a destination acknowledged a message says that it has the bytes. That it has received and that it has applied it are facts of its "\
+                "own, each kept once for a revision, with the time it states.",                                         \
+                "Que um destino aceitou uma mensagem diz que ele tem os bytes. Que a recebeu e que a aplicou são fatos dele, cada um guardado uma vez "\
+                "por revisão, com o momento que ele declara."},                                                         \
+   .operands = "MESSAGE-ID",                                                                                            \
+   .operand_kind = TRILHA_CLI_TEXT,                                                                                     \
+   .operands_min = 1,                                                                                                   \
+   .operands_max = 1,                                                                                                   \
+   .shared = TRILHA_CLI_STORE,                                                                                          \
+   .options = trilha_cli_outbox_applied_options,                                                                        \
+   .run = trilha_cli_run_outbox_applied},                                                                               \
   {.noun = "worker",                                                                                                    \
    .name = "run",                                                                                                       \
    .summary = {"deliver an outbox's messages to a destination", "entregar as mensagens de um outbox a um destino"},     \

@@ -42,8 +42,8 @@ static bool push(differing *d, const trilha_json_value *a, const trilha_json_val
 
 /* Numbers by their spelling: what is told is what a reader of the bytes sees. */
 static bool is_same_scalar(const trilha_json_value *a, const trilha_json_value *b) {
-  return a->type == b->type && (a->type < TRILHA_JSON_NUMBER ||
-                                (a->size == b->size && memcmp(a->u.text, b->u.text, a->size) == 0));
+  return a->type == b->type &&
+         (a->type < TRILHA_JSON_NUMBER || (a->size == b->size && memcmp(a->u.text, b->u.text, a->size) == 0));
 }
 
 static bool compare(differing *d, const trilha_json_value *a, const trilha_json_value *b) {
@@ -117,8 +117,7 @@ trilha_status trilha_json_diff(const trilha_json_document *a, const trilha_json_
     ok = next.a->type == TRILHA_JSON_ARRAY ? compare_arrays(&d, &next) : compare_objects(&d, &next);
   }
   free(d.pairs);
-  if (d.told > TRILHA_JSON_DIFF_MAX)
-    trilha_buffer_add_format(out, ",{\"more\":%zu}", d.told - TRILHA_JSON_DIFF_MAX);
+  if (d.told > TRILHA_JSON_DIFF_MAX) trilha_buffer_add_format(out, ",{\"more\":%zu}", d.told - TRILHA_JSON_DIFF_MAX);
   trilha_buffer_add_char(out, ']');
   *ret_count = d.told;
   return ok ? trilha_buffer_check(out, err) : trilha_error_no_memory(err);

@@ -84,8 +84,7 @@ trilha_status trilha_outbox_receipts(trilha_outbox *outbox, trilha_text message_
 }
 
 trilha_status trilha_outbox_reveal(trilha_outbox *outbox, trilha_text message_id, int64_t revision, trilha_text user,
-                                   trilha_text reason, char **ret_payload, int64_t *ret_revision,
-                                   trilha_error *error) {
+                                   trilha_text reason, char **ret_payload, int64_t *ret_revision, trilha_error *error) {
   unsigned char id[16];
   int64_t shown = 0;
   if (outbox == NULL || ret_payload == NULL)
@@ -223,15 +222,15 @@ static trilha_status correct(trilha_outbox *outbox, const unsigned char id[16], 
                              trilha_outbox_corrected *ret, trilha_error *error) {
   char *before = NULL;
   int64_t last = 0;
-  trilha_status status = outbox->store->op->reveal(outbox->store, id, 0, correction.user, correction.reason, &before,
-                                                   &last, error);
+  trilha_status status =
+      outbox->store->op->reveal(outbox->store, id, 0, correction.user, correction.reason, &before, &last, error);
   if (status != TRILHA_OK) return status;
   if (correction.revision == 0) correction.revision = last;
-  status = differ(before, correction.payload, &ret->diff, error);
-  free(before);
-  if (status == TRILHA_OK && correction.revision != last)
+  if (correction.revision != last)
     status = trilha_error_set(error, TRILHA_CONFLICT, "REVISION_CHANGED",
                               "the message has another revision by now: look at it again");
+  if (status == TRILHA_OK) status = differ(before, correction.payload, &ret->diff, error);
+  free(before);
   ret->revision = last + 1;
   if (status != TRILHA_OK || correction.dry_run) return status;
   return outbox->store->op->correct(outbox->store, id, &correction, trilha_text_of(ret->diff), ret, error);
@@ -276,8 +275,7 @@ static trilha_status check_receipt(const trilha_outbox_receipt *receipt, trilha_
                             "a destination states Received, Applied, Refused, Unknown or Conflict");
   if (!is_one_of(receipt->source, sources, sizeof sources / sizeof sources[0]))
     return trilha_error_set(error, TRILHA_USAGE, "SOURCE_UNKNOWN", "a fact comes by operator, query or callback");
-  if (receipt->user.size == 0)
-    return trilha_error_set(error, TRILHA_USAGE, "USER_MISSING", "who records it is needed");
+  if (receipt->user.size == 0) return trilha_error_set(error, TRILHA_USAGE, "USER_MISSING", "who records it is needed");
   return trilha_outbox_check_destination(receipt->destination, error);
 }
 
@@ -290,8 +288,7 @@ trilha_status trilha_outbox_record(trilha_outbox *outbox, const trilha_outbox_re
   trilha_status status = check_receipt(receipt, error);
   if (status == TRILHA_OK) status = read_id(receipt->message_id, id, error);
   if (status == TRILHA_OK) status = read_time(receipt->stated_at, 0, &stated_us, error);
-  if (status == TRILHA_OK)
-    status = outbox->store->op->record(outbox->store, id, receipt, stated_us, &is_new, error);
+  if (status == TRILHA_OK) status = outbox->store->op->record(outbox->store, id, receipt, stated_us, &is_new, error);
   if (status == TRILHA_OK && ret_new != NULL) *ret_new = is_new;
   return status;
 }

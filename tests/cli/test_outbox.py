@@ -84,13 +84,79 @@ def test_a_discard_names_reason_and_reconciliation_and_shows_as_discarded():
         producer.work("erp", "--exec", "sh", "-c", 'grep -q "\\"aggregate_sequence\\":\\"1\\"" && exit 65; exit 0')
         message = producer.lanes("--destination", "erp")[0]["message_id"]
         words = ("discard", message, "--destination", "erp", "--reason", "cancelled")
-        assert producer.outbox(*words).status == 2
+        refused = producer.outbox(*words)
+        assert refused.status == 1 and "RECONCILIATION_MISSING" in refused.err, refused
         assert producer.outbox(*words, "--reconciliation", "erp does not know it").status == 0
         shown = {row["destination"]: row for row in parsed(producer.outbox("show", message, "--json").out)}
         assert shown["erp"]["status"] == "Discarded" and shown["log"]["status"] == "Pending"
         assert shown["erp"]["payload_bytes"] == len('{"total": 1}') and "payload" not in shown["erp"]
         sent, = parsed(producer.work("erp", "--stdout").out)
         assert sent["aggregate_sequence"] == "2" and sent["previous_sequence"] == "0"
+
+
+REFUSING = ("--exec", "sh", "-c", "exit 65")
+
+
+def test_a_correction_shows_its_diff_and_is_what_the_destination_gets():
+    with Producer() as producer:
+        producer.say(payload={"total": 1, "customer": "nobody"})
+        producer.work("erp", *REFUSING)
+        message = producer.lanes("--destination", "erp")[0]["message_id"]
+        assert producer.outbox("show", message, "--reveal").status == 2  # a reason is needed
+        revealed = producer.outbox("show", message, "--reveal", "--reason", "ticket 7").out
+        content = json.loads(revealed)
+        content["customer"] = "ana"
+        (producer.path / "new.json").write_text(json.dumps(content) + "\n", encoding="utf-8")
+        words = ("correct", message, "new.json", "--reason", "no such customer")
+        assert producer.outbox("correct", message, "new.json").status == 2
+        told = producer.outbox(*words, "--dry-run")
+        assert told.status == 0 and "/customer" in told.out and "would have revision 2" in told.out and "ana" not in told.out
+        done = json.loads(producer.outbox(*words, "--json", "--revision", "1").out)
+        assert done == {"revision": 2, "revived": 1, "diff": [{"op": "replace", "path": "/customer"}]}
+        late = producer.outbox(*words, "--revision", "1")
+        assert late.status == 1 and "REVISION_CHANGED" in late.err, late
+        first, second = parsed(producer.outbox("show", message, "--revisions", "--json").out)
+        assert first["reason"] is None and second["reason"] == "no such customer" and second["diff"] == done["diff"]
+        sent, = parsed(producer.work("erp", "--stdout").out)
+        assert sent["payload"] == content and sent["message_id"] == message
+        assert producer.outbox("correct", message, "-", "--reason", "late", stdin="[1]").status == 3
+
+
+def test_what_a_destination_says_is_kept_apart_from_its_acknowledgement():
+    with Producer() as producer:
+        producer.say()
+        producer.work("erp", "--stdout")
+        message = parsed(producer.work("log", "--stdout").out)[0]["message_id"]
+
+        def shown():
+            return {row["destination"]: row for row in parsed(producer.outbox("show", message, "--json").out)}["erp"]
+        assert shown()["status"] == "Dispatched" and shown()["dispatched_at"] and shown()["applied_at"] is None
+        words = ("applied", message, "--destination", "erp", "--operation", "OP-7")
+        assert producer.outbox(*words, "--at", "2026-11-30T10:00:00Z").status == 0
+        assert "was known" in producer.outbox(*words, "--at", "2027-01-01T00:00:00Z").out
+        assert shown()["applied_at"].startswith("2026-11-30T10:00:00") and shown()["received_at"] is None
+        assert producer.outbox("applied", message, "--destination", "erp", "--received").status == 0
+        assert producer.outbox("reconcile", message, "--destination", "erp", "--says", "Conflict", "--note", "other total").status == 0
+        facts = parsed(producer.outbox("show", message, "--receipts", "--json").out)
+        assert [fact["fact"] for fact in facts] == ["Applied", "Received", "Conflict"] and facts[0]["operation_id"] == "OP-7"
+        assert producer.outbox("reconcile", message, "--destination", "erp", "--says", "Perhaps").status == 2
+
+
+def test_many_dead_messages_are_listed_before_any_is_touched():
+    with Producer() as producer:
+        for key in ("1", "2", "3"):
+            producer.say(key=key)
+        producer.work("erp", *REFUSING)
+        words = ("retry", "--destination", "erp", "--reason", "repaired", "--code", "COMMAND_REFUSED")
+        told = producer.outbox(*words)
+        assert told.status == 0 and "3 would be changed" in told.out and len(producer.lanes("--status", "DeadLettered")) == 3
+        assert "0 changed" in producer.outbox(*words, "--before", "2020-01-01T00:00:00Z", "--yes").out
+        assert "3 changed" in producer.outbox(*words, "--yes").out and producer.lanes("--status", "DeadLettered") == []
+        producer.work("erp", *REFUSING)
+        words = ("discard", "--destination", "erp", "--reason", "shut down", "--code", "COMMAND_REFUSED", "--yes")
+        assert producer.outbox(*words).status == 1  # nobody asked the destination
+        assert "3 changed" in producer.outbox(*words, "--override").out
+        assert producer.outbox("retry", "--destination", "erp", "--reason", "nothing named").status == 2
 
 
 def test_a_program_that_fails_hangs_or_cannot_be_run_is_tried_again():

@@ -24,8 +24,9 @@ static void equal_documents_differ_in_nothing_whatever_the_order_of_their_member
 
 static void members_and_items_are_added_removed_and_replaced_by_pointer(void **state) {
   (void)state;
-  assert_diff("{\"a\":1,\"b\":2}", "{\"b\":3,\"c\":4}",
-              "[{\"op\":\"remove\",\"path\":\"/a\"},{\"op\":\"replace\",\"path\":\"/b\"},{\"op\":\"add\",\"path\":\"/c\"}]");
+  assert_diff(
+      "{\"a\":1,\"b\":2}", "{\"b\":3,\"c\":4}",
+      "[{\"op\":\"remove\",\"path\":\"/a\"},{\"op\":\"replace\",\"path\":\"/b\"},{\"op\":\"add\",\"path\":\"/c\"}]");
   assert_diff("[1,2,3]", "[1,9]", "[{\"op\":\"replace\",\"path\":\"/1\"},{\"op\":\"remove\",\"path\":\"/2\"}]");
   assert_diff("[]", "[[],{}]", "[{\"op\":\"add\",\"path\":\"/0\"},{\"op\":\"add\",\"path\":\"/1\"}]");
   assert_diff("{\"a/b\":{\"~\":\"x\"}}", "{\"a/b\":{\"~\":\"y\"}}", "[{\"op\":\"replace\",\"path\":\"/a~1b/~0\"}]");

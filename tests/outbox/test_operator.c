@@ -21,11 +21,11 @@
     if ((call) != TRILHA_OK) fail_msg("%s: %s: %s", #call, checked.code, checked.text); \
   } while (0)
 
-#define REFUSED(call, expected)                 \
-  do {                                          \
-    trilha_error refused = {0};                 \
-    trilha_error *error = &refused;             \
-    assert_int_not_equal((call), TRILHA_OK);    \
+#define REFUSED(call, expected)                  \
+  do {                                           \
+    trilha_error refused = {0};                  \
+    trilha_error *error = &refused;              \
+    assert_int_not_equal((call), TRILHA_OK);     \
     assert_string_equal(refused.code, expected); \
   } while (0)
 
@@ -53,9 +53,12 @@ static trilha_status receive(void *user, const trilha_envelope *e, trilha_error 
 }
 
 static void drain(const trilha_fixture *f, const char *destination, place *where) {
-  const trilha_transport transport = {trilha_text_of(destination), receive, where};
-  const trilha_relay_options options = {
-      .outbox = trilha_producer_options(f), .transports = &transport, .transport_count = 1, .scan_ms = 20, .once = true};
+  const trilha_transport transport = {trilha_text_of(destination), receive, where, .at_once = 1};
+  const trilha_relay_options options = {.outbox = trilha_producer_options(f),
+                                        .transports = &transport,
+                                        .transport_count = 1,
+                                        .scan_ms = 20,
+                                        .once = true};
   trilha_relay *relay = NULL;
   CHECKED(trilha_relay_new(&options, &relay, error));
   CHECKED(trilha_relay_run(relay, error));
@@ -144,11 +147,9 @@ static void a_correction_keeps_the_id_and_the_place_and_is_what_is_sent(void **s
   assert_null(corrected.accepted);
   trilha_outbox_corrected_done(&corrected);
   assert_int_equal(count(&s, "SELECT count(*) FROM {p}outbox_message"), 2); /* none was made */
-  const trilha_transport one = {TRILHA_TEXT("everything"), receive, NULL};
   place where = {0};
-  trilha_transport transport = one;
-  transport.user = &where;
-  trilha_relay_options options = {.outbox = trilha_producer_options(s.f),
+  const trilha_transport transport = {TRILHA_TEXT("everything"), receive, &where, .at_once = 1};
+  const trilha_relay_options options = {.outbox = trilha_producer_options(s.f),
                                   .transports = &transport,
                                   .transport_count = 1,
                                   .lanes = 1,
@@ -207,7 +208,8 @@ static trilha_status keep_revision(void *user, const trilha_outbox_revision *r) 
 static void every_revision_is_kept_with_who_why_and_a_diff_that_holds_no_value(void **state) {
   scene s = open_scene(state);
   trilha_enqueued said = say_dead(&s, "1", "WRONG_CUSTOMER");
-  trilha_outbox_corrected corrected = correct(&s, said.message_id, "{\"valor\": 11, \"cliente\": {\"nome\": \"segredo\"}}");
+  trilha_outbox_corrected corrected =
+      correct(&s, said.message_id, "{\"valor\": 11, \"cliente\": {\"nome\": \"segredo\"}}");
   trilha_outbox_corrected_done(&corrected);
   corrected = correct(&s, said.message_id, "{\"valor\": 11, \"cliente\": {\"nome\": \"outro segredo\"}}");
   assert_string_equal(corrected.diff, "[{\"op\":\"replace\",\"path\":\"/cliente/nome\"}]");
@@ -219,8 +221,9 @@ static void every_revision_is_kept_with_who_why_and_a_diff_that_holds_no_value(v
   assert_string_equal(all.diff, "[{\"op\":\"replace\",\"path\":\"/cliente/nome\"}]");
   assert_string_equal(all.user, "ana");
   assert_string_equal(all.reason, "cliente errado");
-  assert_int_equal(count(&s, "SELECT count(*) FROM {p}outbox_operation WHERE action = 'trilha.outbox-message.corrected' "
-                             "AND user_name = 'ana' AND destination IS NULL"),
+  assert_int_equal(count(&s,
+                         "SELECT count(*) FROM {p}outbox_operation WHERE action = 'trilha.outbox-message.corrected' "
+                         "AND user_name = 'ana' AND destination IS NULL"),
                    2);
   char message[512];
   assert_false(trilha_producer_try(&s.p, "UPDATE {p}outbox_revision SET payload = '{}'", message, sizeof message));
@@ -255,8 +258,7 @@ static void a_correction_is_judged_by_the_rules_of_enqueue_and_leaves_no_trace_w
   large[size - 1] = '}';
   const trilha_text bad[] = {TRILHA_TEXT("[1]"), TRILHA_TEXT("{"), TRILHA_TEXT(""), {large, size}};
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-    const trilha_outbox_correction correction = {
-        .message_id = trilha_text_of(said.message_id), .payload = bad[i], ANA};
+    const trilha_outbox_correction correction = {.message_id = trilha_text_of(said.message_id), .payload = bad[i], ANA};
     trilha_outbox_corrected corrected = {0};
     REFUSED(trilha_outbox_correct(s.outbox, &correction, &corrected, error), "MESSAGE_REFUSED");
   }
@@ -277,10 +279,8 @@ static void of_two_corrections_of_one_revision_the_later_is_refused(void **state
   trilha_enqueued said = say_dead(&s, "1", "WRONG_CUSTOMER");
   trilha_outbox_corrected corrected = correct(&s, said.message_id, "{\"valor\": 11}");
   trilha_outbox_corrected_done(&corrected);
-  const trilha_outbox_correction late = {.message_id = trilha_text_of(said.message_id),
-                                         .payload = TRILHA_TEXT("{\"valor\": 12}"),
-                                         .revision = 1,
-                                         ANA};
+  const trilha_outbox_correction late = {
+      .message_id = trilha_text_of(said.message_id), .payload = TRILHA_TEXT("{\"valor\": 12}"), .revision = 1, ANA};
   REFUSED(trilha_outbox_correct(s.outbox, &late, &corrected, error), "REVISION_CHANGED");
   assert_int_equal(look(&s, said.message_id, "everything").revision, 2);
   close_scene(&s);
@@ -314,10 +314,8 @@ static void a_destination_that_acknowledged_an_earlier_revision_is_told_as_a_con
 static void a_dry_run_of_a_correction_tells_the_diff_and_changes_nothing(void **state) {
   scene s = open_scene(state);
   trilha_enqueued said = say_dead(&s, "1", "WRONG_CUSTOMER");
-  const trilha_outbox_correction correction = {.message_id = trilha_text_of(said.message_id),
-                                               .payload = TRILHA_TEXT("{\"total\": 1}"),
-                                               ANA,
-                                               .dry_run = true};
+  const trilha_outbox_correction correction = {
+      .message_id = trilha_text_of(said.message_id), .payload = TRILHA_TEXT("{\"total\": 1}"), ANA, .dry_run = true};
   trilha_outbox_corrected corrected = {0};
   CHECKED(trilha_outbox_correct(s.outbox, &correction, &corrected, error));
   assert_string_equal(corrected.diff, "[{\"op\":\"add\",\"path\":\"/total\"},{\"op\":\"remove\",\"path\":\"/valor\"}]");
@@ -344,8 +342,9 @@ static void content_is_revealed_for_a_reason_alone_and_the_trail_keeps_it(void *
   assert_string_equal(payload, "{\"valor\": 11}");
   assert_int_equal(revision, 2);
   trilha_free(payload);
-  assert_int_equal(count(&s, "SELECT count(*) FROM {p}outbox_operation WHERE reason = 'chamado 7' AND user_name = 'ana' "
-                             "AND action = 'trilha.outbox-message.revealed'"),
+  assert_int_equal(count(&s,
+                         "SELECT count(*) FROM {p}outbox_operation WHERE reason = 'chamado 7' AND user_name = 'ana' "
+                         "AND action = 'trilha.outbox-message.revealed'"),
                    2);
   close_scene(&s);
 }

@@ -58,7 +58,7 @@ static trilha_text id_text(const PGresult *r, int row, int column, char out[TRIL
 }
 
 trilha_status trilha_pg_outbox_status(trilha_outbox_store *store, trilha_outbox_standing_visit visit, void *user,
-                               trilha_error *err) {
+                                      trilha_error *err) {
   TRILHA_PG_RESULT_SCOPED *r = NULL;
   trilha_status status =
       trilha_pg_outbox_call(trilha_pg_outbox_of(store), trilha_sql_postgres_outbox_status, NULL, &r, err);
@@ -91,11 +91,11 @@ static void read_lane(const PGresult *r, int i, row_texts *texts, trilha_outbox_
                               .error_text = trilha_pg_get_text(r, i, 12),
                               .behind = trilha_pg_get_i64(r, i, 13),
                               .head_at = time_text(r, i, 14, texts->times[1]),
-.failed_at = time_text(r, i, 15, texts->times[2])};
+                              .failed_at = time_text(r, i, 15, texts->times[2])};
 }
 
-trilha_status trilha_pg_outbox_lanes(trilha_outbox_store *store, const trilha_outbox_lanes_filter *filter, int64_t before_us,
-                           trilha_outbox_lane_visit visit, void *user, trilha_error *err) {
+trilha_status trilha_pg_outbox_lanes(trilha_outbox_store *store, const trilha_outbox_lanes_filter *filter,
+                                     int64_t before_us, trilha_outbox_lane_visit visit, void *user, trilha_error *err) {
   TRILHA_PG_PARAMETERS_SCOPED p;
   TRILHA_PG_RESULT_SCOPED *r = NULL;
   trilha_pg_parameters_init(&p);
@@ -147,7 +147,7 @@ static void read_entry(const PGresult *r, int i, row_texts *texts, trilha_outbox
 }
 
 trilha_status trilha_pg_outbox_message(trilha_outbox_store *store, const unsigned char message_id[16],
-                             trilha_outbox_entry_visit visit, void *user, trilha_error *err) {
+                                       trilha_outbox_entry_visit visit, void *user, trilha_error *err) {
   TRILHA_PG_RESULT_SCOPED *r = NULL;
   trilha_status status = call_for(store, trilha_sql_postgres_outbox_message, message_id, &r, err);
   if (status == TRILHA_OK && PQntuples(r) == 0) return not_found(err);
@@ -161,7 +161,7 @@ trilha_status trilha_pg_outbox_message(trilha_outbox_store *store, const unsigne
 }
 
 trilha_status trilha_pg_outbox_operate(trilha_outbox_store *store, const unsigned char message_id[16],
-                             const trilha_outbox_operation *operation, bool discard, trilha_error *err) {
+                                       const trilha_outbox_operation *operation, bool discard, trilha_error *err) {
   TRILHA_PG_PARAMETERS_SCOPED p;
   TRILHA_PG_RESULT_SCOPED *r = NULL;
   trilha_pg_parameters_init(&p);

@@ -243,8 +243,8 @@ trilha_status trilha_sqlite_outbox_correct(trilha_outbox_store *store, const uns
   if (status == TRILHA_OK) status = revise(c, o->prefix, &at, id, correction, diff, err);
   if (status == TRILHA_OK) status = make_due(c, o->prefix, &at, &ret->revived, err);
   if (status == TRILHA_OK)
-    status = note_for(c, o->prefix, &at, "trilha.outbox-message.corrected", id, correction->user, correction->reason,
-                      err);
+    status =
+        note_for(c, o->prefix, &at, "trilha.outbox-message.corrected", id, correction->user, correction->reason, err);
   status = trilha_sqlite_outbox_end(o, status, err);
   if (status != TRILHA_OK) {
     free(at.accepted);
