@@ -242,14 +242,16 @@ static trilha_status add_jwk(trilha_keys *keys, const trilha_json_value *jwk, bo
   return status;
 }
 
-static trilha_status add_json(trilha_keys *keys, trilha_text text, const char *name, trilha_error *err) {
+static trilha_status add_json(trilha_keys *keys, trilha_text text, bool set_only, const char *name, trilha_error *err) {
   trilha_json_document *document = NULL;
   trilha_json_limits limits = {TRILHA_KEY_FILE_MAX, 16, 32};
   trilha_status status = trilha_json_parse(text, &limits, &document, NULL, err);
   if (status == TRILHA_OK) status = trilha_json_check_storable(document, text, NULL, err);
   if (status == TRILHA_OK) {
     const trilha_json_value *set = trilha_json_member(document->values, "keys");
-    if (set == NULL) {
+    if (set == NULL && set_only) {
+      status = invalid(err, name, "not a set of keys (JWKS)");
+    } else if (set == NULL) {
       status = add_jwk(keys, document->values, false, name, err);
     } else if (set->type != TRILHA_JSON_ARRAY) {
       status = invalid(err, name, "keys is not an array");
@@ -270,8 +272,12 @@ trilha_status trilha_keys_add(trilha_keys *keys, trilha_text text, const char *n
   if (text.size > TRILHA_KEY_FILE_MAX)
     return trilha_error_set(err, TRILHA_LIMIT, "KEY_FILE_TOO_LARGE", "%s has more than %d bytes", name,
                             TRILHA_KEY_FILE_MAX);
-  if (at < text.size && text.data[at] == '{') return add_json(keys, text, name, err);
+  if (at < text.size && text.data[at] == '{') return add_json(keys, text, false, name, err);
   return add_pem(keys, text.size == 0 ? TRILHA_TEXT("") : text, name, err);
+}
+
+trilha_status trilha_keys_add_set(trilha_keys *keys, trilha_text text, const char *name, trilha_error *err) {
+  return add_json(keys, text, true, name, err);
 }
 
 trilha_status trilha_key_file_read(const char *path, trilha_buffer *ret_text, bool *ret_private, trilha_error *err) {

@@ -34,6 +34,9 @@ size_t trilha_keys_count(const trilha_keys *keys);
  * and comes alone, never in a set. In a set, keys of other kinds or other use are passed over. LIMIT (KEYS_TOO_MANY).
  */
 trilha_status trilha_keys_add(trilha_keys *keys, trilha_text text, const char *name, trilha_error *err) TRILHA_MUST_USE;
+/* From somebody else: a JWKS and nothing else, without private keys or shared secrets. INVALID (KEY_INVALID…). */
+trilha_status trilha_keys_add_set(trilha_keys *keys, trilha_text text, const char *name,
+                                  trilha_error *err) TRILHA_MUST_USE;
 /* The same from a file; one with a shared secret must be its owner's alone (mode 0600). IO (KEY_FILE). */
 trilha_status trilha_keys_add_file(trilha_keys *keys, const char *path, trilha_error *err) TRILHA_MUST_USE;
 

@@ -18,9 +18,11 @@ static trilha_status networks_of(const trilha_config *config, trilha_setting set
 static trilha_status keys_of(const trilha_config *config, trilha_keys **ret_keys, trilha_error *err) {
   size_t count;
   const trilha_text *paths = trilha_config_list(config, TRILHA_SETTING_ACCESS_KEYS, &count);
-  if (count == 0)
+  bool fetched = trilha_config_text(config, TRILHA_SETTING_ACCESS_JWKS_URL).data != NULL;
+  if (count == 0 && !fetched)
     return trilha_error_set(err, TRILHA_INVALID, "ACCESS_KEYS_MISSING",
-                            "serve.access.keys names no file: without a key nobody can be let in, and the API does not "
+                            "serve.access.keys names no file and serve.access.jwks_url is not set: without a key "
+                            "nobody can be let in, and the API does not "
                             "start (trilha token issue makes one for local development)");
   trilha_status status = trilha_keys_new(ret_keys, err);
   for (size_t i = 0; status == TRILHA_OK && i < count; i++)
@@ -92,6 +94,15 @@ static trilha_text bearer_of(const trilha_http_request *request) {
   return (trilha_text){value.data + sizeof scheme - 1, value.size - (sizeof scheme - 1)};
 }
 
+/* By the keys of the files, then by those of the identity provider. */
+static trilha_token_verdict verify(const trilha_gate *gate, trilha_text token, trilha_token_identity *identity) {
+  int64_t now_us = trilha_clock_wall_us();
+  trilha_token_verdict verdict = trilha_token_verify(gate->rules->keys, &gate->rules->token, token, now_us, identity);
+  if (gate->jwks == NULL || (verdict != TRILHA_TOKEN_KEY && verdict != TRILHA_TOKEN_SIGNATURE)) return verdict;
+  trilha_token_verdict fetched = trilha_jwks_verify(gate->jwks, &gate->rules->token, token, now_us, identity);
+  return fetched == TRILHA_TOKEN_KEY ? verdict : fetched;
+}
+
 static trilha_refusal check(trilha_gate *gate, const trilha_http_request *request, trilha_caller *caller) {
   const trilha_gate_rules *rules = gate->rules;
   trilha_address peer;
@@ -104,8 +115,7 @@ static trilha_refusal check(trilha_gate *gate, const trilha_http_request *reques
   trilha_address counted = trilha_address_client(&caller->client);
   if (!trilha_rate_take(gate->requests, &counted, trilha_clock_monotonic_ns(), &caller->retry_s))
     return TRILHA_REFUSAL_RATE;
-  caller->verdict =
-      trilha_token_verify(rules->keys, &rules->token, bearer_of(request), trilha_clock_wall_us(), &caller->identity);
+  caller->verdict = verify(gate, bearer_of(request), &caller->identity);
   if (caller->verdict == TRILHA_TOKEN_VALID) return TRILHA_REFUSAL_NONE;
   return caller->verdict == TRILHA_TOKEN_ROLE ? TRILHA_REFUSAL_ROLE : TRILHA_REFUSAL_TOKEN;
 }

@@ -107,6 +107,12 @@ static void write_refusals(trilha_serve *serve, trilha_buffer *out) {
   head(out, "trilha_http_connections_refused_total", "counter", "Connections above the limit, answered 503.");
   trilha_buffer_add_format(out, "trilha_http_connections_refused_total{listener=\"api\"} %llu\n",
                            (unsigned long long)trilha_http_refused(serve->api));
+  if (serve->gate.jwks != NULL) {
+    head(out, "trilha_jwks_last_success_timestamp_seconds", "gauge",
+         "When the keys of jwks_url were last read, in Unix time.");
+    trilha_buffer_add_format(out, "trilha_jwks_last_success_timestamp_seconds %lld\n",
+                             (long long)trilha_jwks_fetched_s(serve->gate.jwks));
+  }
   int64_t expires_s = trilha_http_certificate_expires_s(serve->api);
   if (expires_s == 0) return;
   head(out, "trilha_certificate_expiry_timestamp_seconds", "gauge", "When the API's certificate ends, in Unix time.");

@@ -16,6 +16,10 @@ static trilha_status gate_start(trilha_serve *serve, const trilha_config *config
     status = trilha_rate_new(trilha_config_number(config, TRILHA_SETTING_API_REQUESTS_PER_MINUTE),
                              trilha_config_number(config, TRILHA_SETTING_API_BURST), &serve->gate.requests, err);
   if (status == TRILHA_OK) status = trilha_rate_new(1, 1, &serve->gate.reprocesses, err);
+  trilha_text url = trilha_config_text(config, TRILHA_SETTING_ACCESS_JWKS_URL);
+  if (status == TRILHA_OK && url.data != NULL)
+    status = trilha_jwks_start(url, trilha_config_text(config, TRILHA_SETTING_ACCESS_JWKS_CA), &serve->diagnostics,
+                               &serve->gate.jwks, err);
   return status;
 }
 
@@ -140,6 +144,7 @@ trilha_status trilha_serve_reload(trilha_serve *serve, const trilha_config *conf
   if (status == TRILHA_OK) status = trilha_audit_write(serve->handle, &entry, err);
   if (status == TRILHA_OK) {
     renewal_use(serve, &fresh);
+    trilha_jwks_refresh(serve->gate.jwks);
   } else {
     trilha_fields fields = {0};
     trilha_fields_error(&fields, err);
@@ -164,6 +169,7 @@ void trilha_serve_stop(trilha_serve *serve) {
   trilha_http_stop(serve->api, serve->stop_ms);
   trilha_http_stop(serve->status, 0);
   trilha_sample_stop(&serve->sample);
+  trilha_jwks_stop(serve->gate.jwks);
   trilha_rate_free(serve->gate.requests);
   trilha_rate_free(serve->gate.reprocesses);
   trilha_gate_rules_free(serve->gate.rules);

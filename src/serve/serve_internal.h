@@ -8,6 +8,7 @@
 #include "access/access.h"
 #include "access/token.h"
 #include "http/http.h"
+#include "serve/jwks.h"
 #include "serve/serve.h"
 #include "trilha/delivery.h"
 #include "trilha/errors.h"
@@ -26,6 +27,7 @@ typedef struct trilha_gate {
   pthread_rwlock_t lock; /* rules */
   trilha_gate_rules *rules;
   trilha_rate *requests, *reprocesses;
+  trilha_jwks *jwks; /* NULL: no URL */
 } trilha_gate;
 
 trilha_status trilha_gate_rules_new(const trilha_config *config, trilha_gate_rules **ret_rules,
