@@ -17,9 +17,9 @@ extern "C" {
 
 /** Limits (docs/limits.md). */
 enum {
-  TRILHA_TRANSPORT_AT_ONCE_MAX = 64,       /**< threads that one worker lends to one transport's send */
+  TRILHA_TRANSPORT_AT_ONCE_MAX = 64,          /**< threads that one worker lends to one transport's send */
   TRILHA_TRANSPORT_RETRY_AFTER_S_MAX = 86400, /**< what a destination may ask for, at most */
-  TRILHA_WIRE_HEADERS_MAX = 32             /**< that a mapper gives */
+  TRILHA_WIRE_HEADERS_MAX = 32                /**< that a mapper gives */
 };
 
 /** One message on its way to one destination. Borrowed for the call; optional texts are absent (data NULL) where the
@@ -70,9 +70,9 @@ typedef struct trilha_transport {
   trilha_text destination;
   trilha_send send; /**< one of send and begin */
   void *user;
-  unsigned at_once; /**< of send: so many calls at once by each worker; 1: on the worker's own thread, where a slow
-                       one holds up the others; 0: 8 */
-  trilha_begin begin;       /**< as many at once as a worker has lanes in flight */
+  unsigned at_once;   /**< of send: so many calls at once by each worker; 1: on the worker's own thread, where a slow
+                         one holds up the others; 0: 8 */
+  trilha_begin begin; /**< as many at once as a worker has lanes in flight */
   trilha_capacity capacity; /**< may be NULL: always room */
 } trilha_transport;
 

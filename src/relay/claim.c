@@ -101,8 +101,8 @@ static trilha_status lease(trilha_relay_round *round, trilha_relay_group *group,
   if (status != TRILHA_OK) return status;
   snprintf(round->after, sizeof round->after, "%.*s", (int)after.size, after.data);
   for (size_t i = 0; i < group->count; i++)
-    group->lanes[i] = (trilha_sending){
-        .round = round, .group = group, .lease = &group->leases[i], .lease_end = end, .next = NULL};
+    group->lanes[i] =
+        (trilha_sending){.round = round, .group = group, .lease = &group->leases[i], .lease_end = end, .next = NULL};
   return TRILHA_OK;
 }
 

@@ -48,8 +48,7 @@ static trilha_status renew_below(trilha_sending *lane, int64_t needed_ms) {
   if (trilha_deadline_left_ms(lane->lease_end, INT64_MAX) > needed_ms) return TRILHA_OK;
   trilha_deadline fresh = trilha_deadline_in_ms(o->lease_ms);
   trilha_error why = {0};
-  trilha_status status =
-      store->op->renew(store, lane->round->transport->destination, lane->lease, o->lease_ms, &why);
+  trilha_status status = store->op->renew(store, lane->round->transport->destination, lane->lease, o->lease_ms, &why);
   if (status == TRILHA_OK) lane->lease_end = fresh;
   return status;
 }

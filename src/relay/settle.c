@@ -98,8 +98,7 @@ static trilha_status write_down(trilha_relay_round *round, size_t count, trilha_
   trilha_outbox_store *store = round->worker->store;
   for (int tries = 1;; tries++) {
     trilha_error own = {0};
-    trilha_status status =
-        store->op->settle(store, round->transport->destination, round->outcomes, count, &own);
+    trilha_status status = store->op->settle(store, round->transport->destination, round->outcomes, count, &own);
     if (status == TRILHA_OK) return TRILHA_OK;
     if (!may_pass(status) || tries == TRILHA_RELAY_SETTLE_TRIES_MAX) return trilha_error_copy(err, &own);
     trilha_clock_sleep_ms(trilha_relay_backoff_ms(&round->worker->relay->options, 1));

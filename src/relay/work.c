@@ -104,7 +104,8 @@ static void sleep_until(trilha_relay_worker *w, trilha_deadline until) {
   if (atomic_exchange(&w->rung, false)) look_now(w);
 }
 
-/* --- the loop ------------------------------------------------------------------------------------------------------ */
+/* --- the loop ------------------------------------------------------------------------------------------------------
+ */
 
 static size_t sum_of(const trilha_relay_worker *w, bool sending_only) {
   size_t lanes = 0;

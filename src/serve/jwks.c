@@ -52,7 +52,8 @@ static void fetch_once(trilha_jwks *j) {
                                         .stop = &j->ended};
   trilha_status status = trilha_fetch(&request, &body, &error);
   if (status == TRILHA_OK) status = trilha_keys_new(&keys, &error);
-  if (status == TRILHA_OK) status = trilha_keys_add_set(keys, trilha_buffer_text(&body), "serve.access.jwks_url", &error);
+  if (status == TRILHA_OK)
+    status = trilha_keys_add_set(keys, trilha_buffer_text(&body), "serve.access.jwks_url", &error);
   if (atomic_load(&j->ended)) {
     trilha_keys_free(keys);
     return;
@@ -69,7 +70,8 @@ static void fetch_once(trilha_jwks *j) {
   trilha_keys_free(keys);
 }
 
-/* Until the next fetch is due: regularly; when it is wanted, not before LEAST_S have passed; when it is urgent, at once. */
+/* Until the next fetch is due: regularly; when it is wanted, not before LEAST_S have passed; when it is urgent, at
+ * once. */
 static bool wait_for_turn(trilha_jwks *j) {
   const int64_t began_s = trilha_clock_monotonic_ns() / 1000000000;
   pthread_mutex_lock(&j->mutex);
@@ -110,11 +112,10 @@ trilha_status trilha_jwks_start(trilha_text url, trilha_text ca_file, const tril
   j->diagnostics = diagnostics;
   j->url = copy_of(url);
   j->ca_file = copy_of(ca_file);
-  trilha_status status = j->url == NULL || (ca_file.data != NULL && j->ca_file == NULL) ? trilha_error_no_memory(err)
-                                                                                        : TRILHA_OK;
+  trilha_status status =
+      j->url == NULL || (ca_file.data != NULL && j->ca_file == NULL) ? trilha_error_no_memory(err) : TRILHA_OK;
   int failed = status == TRILHA_OK ? pthread_create(&j->thread, NULL, fetch_loop, j) : 0;
-  if (failed != 0)
-    status = trilha_error_set_errno(err, TRILHA_IO, "THREAD_FAILED", failed, "keys cannot be fetched");
+  if (failed != 0) status = trilha_error_set_errno(err, TRILHA_IO, "THREAD_FAILED", failed, "keys cannot be fetched");
   if (status == TRILHA_OK) {
     *ret_jwks = j;
     return status;

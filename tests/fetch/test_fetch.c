@@ -122,19 +122,20 @@ static void what_is_no_answer_is_refused_with_its_reason(void **state) {
   expect_refused("HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n", "FETCH_STATUS");
   expect_refused("HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nshort", "FETCH_FAILED");
   expect_refused("nonsense", "FETCH_FAILED");
-  expect_refused("HTTP/1.1 200 OK\r\n\r\n"
-                 "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789!",
-                 "FETCH_TOO_LARGE");
+  expect_refused(
+      "HTTP/1.1 200 OK\r\n\r\n"
+      "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789!",
+      "FETCH_TOO_LARGE");
 }
 
 static void only_what_is_allowed_is_spoken(void **state) {
   (void)state;
-  static const char *const urls[] = {"http://127.0.0.1:1/", "file:///etc/hostname", "gopher://127.0.0.1:1/", "", "https://"};
+  static const char *const urls[] = {"http://127.0.0.1:1/", "file:///etc/hostname", "gopher://127.0.0.1:1/", "",
+                                     "https://"};
   for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
     trilha_buffer out;
     trilha_error err = {0};
-    trilha_fetch_request request = {
-        .url = urls[i], .https_only = true, .answer_bytes_max = 100, .timeout_ms = WAIT_MS};
+    trilha_fetch_request request = {.url = urls[i], .https_only = true, .answer_bytes_max = 100, .timeout_ms = WAIT_MS};
     trilha_buffer_init(&out, 0);
     assert_int_not_equal(trilha_fetch(&request, &out, &err), TRILHA_OK);
     if (strcmp(err.code, "FETCH_URL") != 0) fail_msg("%s: %s %s", urls[i], err.code, err.text);

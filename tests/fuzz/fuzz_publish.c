@@ -1,5 +1,5 @@
-/* fuzz: one line of `trilha publish --ndjson`, read, checked, published and read back. What is refused leaves the log as it
- * was and says why; what is accepted is there once, redacted, also after it was published again. */
+/* fuzz: one line of `trilha publish --ndjson`, read, checked, published and read back. What is refused leaves the log
+ * as it was and says why; what is accepted is there once, redacted, also after it was published again. */
 #include <string.h>
 
 #include "cli/publish_internal.h"

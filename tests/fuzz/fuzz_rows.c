@@ -1,9 +1,10 @@
-/* fuzz: rows that stand in the store though Trilha would never have written them, read through every door. Each call ends with
- * OK and whole texts, or with an error that says what is wrong; nothing crashes and nothing loops.
+/* fuzz: rows that stand in the store though Trilha would never have written them, read through every door. Each call
+ * ends with OK and whole texts, or with an error that says what is wrong; nothing crashes and nothing loops.
  *
- * The input is rows separated by 0x1E, fields of a row by 0x1F. The first byte of a row says its table: e event, d dead letter,
- * t type version, c cursor of the colony. A field that is "\1" is NULL; one that is absent has a value that Trilha would write.
- * CHECK constraints are off; what SQLite holds anyway (types of STRICT tables, unique ids) stays. */
+ * The input is rows separated by 0x1E, fields of a row by 0x1F. The first byte of a row says its table: e event, d dead
+ * letter, t type version, c cursor of the colony. A field that is "\1" is NULL; one that is absent has a value that
+ * Trilha would write. CHECK constraints are off; what SQLite holds anyway (types of STRICT tables, unique ids) stays.
+ */
 #include <string.h>
 
 #include <sqlite3.h>
@@ -15,26 +16,41 @@
 
 enum { ROWS_MAX = 8, FIELDS_MAX = 20, CONSUMED_MAX = 64 };
 
-#define ID       "00000000-0000-4000-8000-00000000000"
-#define INSTANT  "2026-06-15T10:30:00.25Z"
-#define COLONY   "colonia"
+#define ID      "00000000-0000-4000-8000-00000000000"
+#define INSTANT "2026-06-15T10:30:00.25Z"
+#define COLONY  "colonia"
 
 typedef struct field {
   const char *column, *usual;
 } field;
 
-static const field EVENT[] = {{"event_id", ID "1"}, {"tipo", "free"}, {"versao_schema", "1.0.0"}, {"timestamp", INSTANT},
-                              {"origem", "o"}, {"correlacao_id", ID "1"}, {"payload", "{}"}, {"criado_em", INSTANT},
-                              {"tenant_id", NULL}, {"company_id", NULL}, {"aggregate_type", NULL}, {"aggregate_key", NULL},
-                              {"aggregate_sequence", NULL}, {"causation_id", NULL}, {"traceparent", NULL}, {"tracestate", NULL},
-                              {"digest", NULL}, {NULL, NULL}};
-static const field LETTER[] = {{"event_id", ID "1"}, {"sequence_number", "1"}, {"colonia", COLONY}, {"handler_nome", "h"},
-                               {"mensagem_erro", "m"}, {"pilha_erro", NULL}, {"tentativas", "1"}, {"ultima_tentativa", INSTANT},
-                               {"status", "pendente"}, {"criado_em", INSTANT}, {"resolvido_em", NULL}, {NULL, NULL}};
-static const field TYPE[] = {{"tipo", "stored"}, {"versao", "1.0.0"}, {"descricao", NULL}, {"status", "ativo"},
-                             {"schema", "{}"}, {"criado_em", INSTANT}, {NULL, NULL}};
+static const field EVENT[] = {{"event_id", ID "1"},
+                              {"tipo", "free"},
+                              {"versao_schema", "1.0.0"},
+                              {"timestamp", INSTANT},
+                              {"origem", "o"},
+                              {"correlacao_id", ID "1"},
+                              {"payload", "{}"},
+                              {"criado_em", INSTANT},
+                              {"tenant_id", NULL},
+                              {"company_id", NULL},
+                              {"aggregate_type", NULL},
+                              {"aggregate_key", NULL},
+                              {"aggregate_sequence", NULL},
+                              {"causation_id", NULL},
+                              {"traceparent", NULL},
+                              {"tracestate", NULL},
+                              {"digest", NULL},
+                              {NULL, NULL}};
+static const field LETTER[] = {{"event_id", ID "1"},   {"sequence_number", "1"},      {"colonia", COLONY},
+                               {"handler_nome", "h"},  {"mensagem_erro", "m"},        {"pilha_erro", NULL},
+                               {"tentativas", "1"},    {"ultima_tentativa", INSTANT}, {"status", "pendente"},
+                               {"criado_em", INSTANT}, {"resolvido_em", NULL},        {NULL, NULL}};
+static const field TYPE[] = {{"tipo", "stored"}, {"versao", "1.0.0"},    {"descricao", NULL}, {"status", "ativo"},
+                             {"schema", "{}"},   {"criado_em", INSTANT}, {NULL, NULL}};
 
-/* --- behind Trilha's back ------------------------------------------------------------------------------------------ */
+/* --- behind Trilha's back ------------------------------------------------------------------------------------------
+ */
 
 static void run(sqlite3 *db, const char *sql) {
   char *message = NULL;
@@ -49,16 +65,20 @@ static sqlite3 *raw(void) {
   CHECK(sqlite3_open_v2(fuzz_store_path(), &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK);
   sqlite3_busy_timeout(db, 10000);
   run(db, "PRAGMA synchronous = OFF; PRAGMA ignore_check_constraints = ON; PRAGMA foreign_keys = OFF");
-  run(db, "DROP TRIGGER core_event_log_refuse_delete; DROP TRIGGER core_event_log_refuse_disorder;"
-          "DROP TRIGGER core_event_log_refuse_replace");
+  run(db,
+      "DROP TRIGGER core_event_log_refuse_delete; DROP TRIGGER core_event_log_refuse_disorder;"
+      "DROP TRIGGER core_event_log_refuse_replace");
   return db;
 }
 
 static void empty(sqlite3 *db) {
-  run(db, "BEGIN IMMEDIATE; DELETE FROM core_dead_letter_lease; DELETE FROM core_dead_letter_queue; DELETE FROM core_event_log;"
-          "DELETE FROM core_event_type_version WHERE tipo NOT IN ('t', 'free'); DELETE FROM core_consumer_lease;"
-          "DELETE FROM sqlite_sequence WHERE name = 'core_event_log'; UPDATE core_registry_revision SET revision = revision + 1;"
-          "COMMIT");
+  run(db,
+      "BEGIN IMMEDIATE; DELETE FROM core_dead_letter_lease; DELETE FROM core_dead_letter_queue; DELETE FROM "
+      "core_event_log;"
+      "DELETE FROM core_event_type_version WHERE tipo NOT IN ('t', 'free'); DELETE FROM core_consumer_lease;"
+      "DELETE FROM sqlite_sequence WHERE name = 'core_event_log'; UPDATE core_registry_revision SET revision = "
+      "revision + 1;"
+      "COMMIT");
 }
 
 static trilha_text cut(trilha_text *rest, char at) {
@@ -102,7 +122,8 @@ static void put_rows(sqlite3 *db, trilha_text rows) {
   }
 }
 
-/* --- through every door -------------------------------------------------------------------------------------------- */
+/* --- through every door --------------------------------------------------------------------------------------------
+ */
 
 /* An error keeps its first cause: it is emptied for the next call. */
 static bool held(trilha_status status, trilha_error *err) {
@@ -117,9 +138,9 @@ static void check_text(const char *text) {
 }
 
 static void check_event(const trilha_event *e) {
-  const char *const texts[] = {e->event_id, e->tipo, e->versao_schema, e->timestamp, e->origem, e->correlacao_id, e->payload,
-                               e->criado_em, e->tenant_id, e->company_id, e->aggregate_type, e->aggregate_key, e->causation_id,
-                               e->traceparent, e->tracestate};
+  const char *const texts[] = {e->event_id,       e->tipo,          e->versao_schema, e->timestamp,   e->origem,
+                               e->correlacao_id,  e->payload,       e->criado_em,     e->tenant_id,   e->company_id,
+                               e->aggregate_type, e->aggregate_key, e->causation_id,  e->traceparent, e->tracestate};
   CHECK(e->event_id != NULL && e->tipo != NULL && e->timestamp != NULL && e->payload != NULL && e->criado_em != NULL);
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) check_text(texts[i]);
   char *json = NULL;
@@ -179,20 +200,23 @@ static void read_letters(trilha *handle) {
       check_text(letters->items[i].mensagem_erro);
       check_text(letters->items[i].pilha_erro);
       check_text(letters->items[i].colonia);
-      (void)held(trilha_dead_letter_retry(handle, letters->items[i].id, trilha_text_of("u"), trilha_text_of("r"), &err), &err);
+      (void)held(trilha_dead_letter_retry(handle, letters->items[i].id, trilha_text_of("u"), trilha_text_of("r"), &err),
+                 &err);
     }
     trilha_dead_letters_free(letters);
   }
   if (held(trilha_dead_letter_stats(handle, &statistics, &err), &err)) trilha_dead_letter_statistics_free(statistics);
-  (void)held(trilha_reprocess_with(handle, trilha_text_of(COLONY), NULL, 0, trilha_text_of("h"), on_delivery, &delivered,
-                                   &reprocessed, &err), &err);
+  (void)held(trilha_reprocess_with(handle, trilha_text_of(COLONY), NULL, 0, trilha_text_of("h"), on_delivery,
+                                   &delivered, &reprocessed, &err),
+             &err);
 }
 
 static void read_registry(trilha *handle) {
   trilha_error err = {0};
   trilha_registered_types *types = NULL;
   trilha_publish_result result;
-  trilha_publication p = {.tipo = trilha_text_of("stored"), .origem = trilha_text_of("o"), .payload = trilha_text_of("{\"n\":1}")};
+  trilha_publication p = {
+      .tipo = trilha_text_of("stored"), .origem = trilha_text_of("o"), .payload = trilha_text_of("{\"n\":1}")};
   if (held(trilha_registry_list(handle, (trilha_text){0}, &types, &err), &err)) trilha_registered_types_free(types);
   (void)held(trilha_publish(handle, &p, &result, &err), &err);
   trilha_publish_result_done(&result);
@@ -205,8 +229,13 @@ static void read_registry(trilha *handle) {
 static void consume(trilha *handle) {
   const trilha_text types[] = {trilha_text_of("free"), trilha_text_of("stored")};
   int delivered = 0;
-  trilha_consumer_options options = {.colonia = trilha_text_of(COLONY), .types = types, .type_count = 2, .handler = on_delivery,
-                                     .user = &delivered, .from = TRILHA_FROM_START, .once = true};
+  trilha_consumer_options options = {.colonia = trilha_text_of(COLONY),
+                                     .types = types,
+                                     .type_count = 2,
+                                     .handler = on_delivery,
+                                     .user = &delivered,
+                                     .from = TRILHA_FROM_START,
+                                     .once = true};
   trilha_consumer *consumer = NULL;
   trilha_error err = {0};
   if (!held(trilha_consumer_new(handle, &options, &consumer, &err), &err)) return;

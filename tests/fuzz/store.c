@@ -35,7 +35,8 @@ static void register_types(void) {
 
 trilha *fuzz_store_open(void) {
   if (store.handle != NULL) return store.handle;
-  snprintf(store.folder, sizeof store.folder, "%s/trilha-fuzz-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+  snprintf(store.folder, sizeof store.folder, "%s/trilha-fuzz-XXXXXX",
+           access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
   CHECK(mkdtemp(store.folder) != NULL);
   snprintf(store.path, sizeof store.path, "%s/t.db", store.folder);
   setenv("TRILHA_FUZZ_KEYRING", "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8", 1);

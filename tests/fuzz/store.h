@@ -5,9 +5,9 @@
 #include "trilha/trilha.h"
 
 /* The types "t" (rules of redaction, closed) and "free" (takes any object), version 1.0.0. */
-#define FUZZ_SCHEMA_T                                                                                        \
-  "{\"type\":\"object\",\"required\":[\"n\"],\"properties\":{\"n\":{\"type\":\"number\",\"x-redacao\":"      \
-  "\"manter\"},\"cpf\":{\"type\":\"string\",\"x-redacao\":\"hash\"},\"nome\":{\"type\":\"string\","          \
+#define FUZZ_SCHEMA_T                                                                                   \
+  "{\"type\":\"object\",\"required\":[\"n\"],\"properties\":{\"n\":{\"type\":\"number\",\"x-redacao\":" \
+  "\"manter\"},\"cpf\":{\"type\":\"string\",\"x-redacao\":\"hash\"},\"nome\":{\"type\":\"string\","     \
   "\"x-redacao\":\"remover\"}},\"additionalProperties\":false}"
 
 /* The same handle each time, with a key. */

@@ -146,12 +146,12 @@ static void a_destination_that_names_a_time_is_not_tried_before(void **state) {
   drain_with(fast(*state, &transport, 1), 3); /* its own backoff would be a millisecond */
   assert_int_equal(times, 1);
   assert_status(&p, "1", 1, "Failed");
-  assert_int_equal(trilha_producer_count(
-                       &p, p.pg != NULL
-                               ? "SELECT count(*) FROM {p}outbox_lane WHERE due_at > now() + interval '30 minutes'"
-                               : "SELECT count(*) FROM {p}outbox_lane WHERE due_us > 1000000 * "
-                                 "(CAST(strftime('%s', 'now') AS INTEGER) + 1800)"),
-                   1);
+  assert_int_equal(
+      trilha_producer_count(&p, p.pg != NULL
+                                    ? "SELECT count(*) FROM {p}outbox_lane WHERE due_at > now() + interval '30 minutes'"
+                                    : "SELECT count(*) FROM {p}outbox_lane WHERE due_us > 1000000 * "
+                                      "(CAST(strftime('%s', 'now') AS INTEGER) + 1800)"),
+      1);
   trilha_producer_close(&p);
 }
 

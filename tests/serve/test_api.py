@@ -203,17 +203,17 @@ def test_the_audit_trail_is_read_by_action_time_and_page():
         assert server.store.run("registry", "deprecate", "pedido.criado").status == 0
         rows = server.get("/api/v1/audit-logs").json()["linhas"]
         actions = [row["action"] for row in rows]
-        assert actions == ["trilha.event-type.registered", "trilha.event-type.deprecated"], rows
+        assert actions == ["trilha.event-type.registered", "trilha.token.issued", "trilha.event-type.deprecated"], rows
 
         def found(query):
             answer = server.get("/api/v1/audit-logs?" + query)
             assert answer.status == 200, (query, answer)
             return [row["id"] for row in answer.json()["linhas"]]
         ids = [row["id"] for row in rows]
-        assert found("action=" + actions[1]) == ids[1:] and found("action=x") == []
-        assert found("entity=event-type&entity_id=pedido.criado%401.0.0") == ids
+        assert found("action=" + actions[2]) == ids[2:] and found("action=x") == []
+        assert found("entity=event-type&entity_id=pedido.criado%401.0.0") == [ids[0], ids[2]]
         assert found("from=" + day) == ids and found("to=" + day) == [] and found("from=2099-01-01") == []
-        assert found(f"from={rows[1]['created_at']}&to={rows[1]['created_at']}")[-1] == ids[1]
+        assert found(f"from={rows[2]['created_at']}&to={rows[2]['created_at']}")[-1] == ids[2]
         first = server.get("/api/v1/audit-logs?limite=1").json()
         assert found("apos=" + first["proximo"]) == ids[1:]
         for query in ("from=yesterday", "to=2026-13-01", "limite=0", "apos=-1", "user=x"):
