@@ -1,6 +1,9 @@
 # examples: every program of examples/ runs and prints what examples/expected says.
 """test_examples.py FOLDER_OF_PROGRAMS"""
+import os
 import pathlib
+import secrets
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,10 +16,31 @@ PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
 EXPECTED = ROOT / "examples/expected"
 
 
+def run(*words):
+    return subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+
+
 def check(name):
     with tempfile.TemporaryDirectory(prefix="trilha-example-") as folder:
-        done = subprocess.run([PROGRAMS / name, f"sqlite:{folder}/example.db"], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+        compare(name, run(PROGRAMS / name, f"sqlite:{folder}/example.db"))
+
+
+def check_on_postgres(name):
+    """In a database of its own, gone afterwards."""
+    server = os.environ.get("TRILHA_TEST_POSTGRES_URL", "")
+    if not server or shutil.which("psql") is None:
+        tap.skip("no test server (TRILHA_TEST_POSTGRES_URL) or no psql")
+    database = "example_" + secrets.token_hex(6)
+    base, _, query = server.partition("?")
+    made = run("psql", "-X", "-q", server, "-c", f"CREATE DATABASE {database}")
+    assert made.returncode == 0, made.stderr
+    try:
+        compare(name, run(PROGRAMS / name, base.rsplit("/", 1)[0] + "/" + database + ("?" + query if query else "")))
+    finally:
+        run("psql", "-X", "-q", server, "-c", f"DROP DATABASE {database} WITH (FORCE)")
+
+
+def compare(name, done):
     wanted = (EXPECTED / f"{name}.txt").read_text(encoding="utf-8")
     assert done.returncode == 0 and done.stderr == "", (done.returncode, done.stderr, done.stdout)
     assert done.stdout == wanted, f"printed:\n{done.stdout}\nexpected:\n{wanted}"
@@ -75,6 +99,22 @@ def test_example_consumer():
 
 def test_example_outbox():
     check("outbox")
+
+
+def test_example_approval():
+    check("approval")
+
+
+def test_example_approval_on_postgresql():
+    check_on_postgres("approval")
+
+
+def test_example_purchase_order():
+    check("purchase_order")
+
+
+def test_example_purchase_order_on_postgresql():
+    check_on_postgres("purchase_order")
 
 
 def test_example_handler():

@@ -150,12 +150,12 @@ static void a_correction_keeps_the_id_and_the_place_and_is_what_is_sent(void **s
   place where = {0};
   const trilha_transport transport = {TRILHA_TEXT("everything"), receive, &where, .at_once = 1};
   const trilha_relay_options options = {.outbox = trilha_producer_options(s.f),
-                                  .transports = &transport,
-                                  .transport_count = 1,
-                                  .lanes = 1,
-                                  .run = 1,
-                                  .scan_ms = 20,
-                                  .once = true};
+                                        .transports = &transport,
+                                        .transport_count = 1,
+                                        .lanes = 1,
+                                        .run = 1,
+                                        .scan_ms = 20,
+                                        .once = true};
   trilha_relay *relay = NULL;
   CHECKED(trilha_relay_new(&options, &relay, error));
   CHECKED(trilha_relay_run(relay, error));
