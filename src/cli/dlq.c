@@ -152,6 +152,7 @@ static int find_letter(trilha_cli *cli, trilha *handle, const char *operand, tri
   if (trilha_dead_letters_query(handle, &filter, ret_letters, &error) != TRILHA_OK) return trilha_cli_fail(cli, &error);
   if ((*ret_letters)->count != 0) return TRILHA_EXIT_OK;
   trilha_cli_say(cli, SAY_LETTER_NOT_FOUND, (long long)filter.id);
+  trilha_cli_hint(cli, REMEDY_FIND_LETTER);
   return TRILHA_EXIT_FAILED;
 }
 

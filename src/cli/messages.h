@@ -85,7 +85,29 @@
 #define REMEDY_SERVER                                                                                      \
   "check the host, port, database and role in --store, and that the server runs: psql takes the same URL", \
       "confira servidor, porta, banco e usuário em --store e se o servidor está no ar: o psql aceita o mesmo endereço"
-#define REMEDY_LATER      "nothing was stored; try again", "nada foi gravado; tente de novo"
+#define REMEDY_LATER "nothing was stored; try again", "nada foi gravado; tente de novo"
+#define REMEDY_PATH                                                             \
+  "check the name and its permissions; names count from the folder you are in", \
+      "confira o nome e as permissões; nomes contam a partir da pasta em que você está"
+#define REMEDY_JSON                                                  \
+  "correct the text at that place; it must be one whole JSON value", \
+      "corrija o texto nesse lugar; deve ser um valor JSON inteiro"
+#define REMEDY_REQUEST \
+  "'trilha publish --help' lists the members of a request", "'trilha publish --help' lista os membros de um pedido"
+#define REMEDY_FIND_EVENT                                                                \
+  "'trilha events list' shows what there is; look for it in another store with --store", \
+      "'trilha events list' mostra o que existe; procure em outro armazenamento com --store"
+#define REMEDY_FIND_LETTER "'trilha dlq list' shows what there is", "'trilha dlq list' mostra o que existe"
+#define REMEDY_HANDLER                                                                  \
+  "give a program on PATH, or the path of one that may be executed, such as ./handler", \
+      "indique um programa do PATH, ou o caminho de um que possa ser executado, como ./handler"
+#define REMEDY_SCHEMA                                                     \
+  "give --schema NAME, the schema of the application whose outbox it is", \
+      "informe --schema NOME, o schema da aplicação a que o outbox pertence"
+#define REMEDY_GRANT                                                                                                 \
+  "PostgreSQL: grant the role trilha_writer, or trilha_reader to read only; SQLite: check the file's permissions",   \
+      "PostgreSQL: conceda o papel trilha_writer, ou trilha_reader só para ler; SQLite: confira as permissões do " \
+      "arquivo"
 #define REMEDY_OTHER_FILE "choose another file with --store", "escolha outro arquivo com --store"
 #define REMEDY_CORRUPT                                                                                           \
   "copy the file away with its -wal, see what 'PRAGMA integrity_check' of sqlite3 says, and restore the backup", \

@@ -79,6 +79,7 @@ int trilha_cli_apply_types(trilha_cli *cli, trilha *handle, const trilha_cli_typ
   if (status == TRILHA_OK) return TRILHA_EXIT_OK;
   if (!refused) return trilha_cli_fail(cli, &error);
   trilha_cli_say(cli, SAY_NOTHING_REGISTERED);
+  trilha_cli_hint_remedy(cli, &error);
   return trilha_cli_exit_of(&error);
 }
 
