@@ -81,11 +81,21 @@ static trilha_status add_nfc(trilha_token_work *work, trilha_text text, trilha_e
   return TRILHA_OK;
 }
 
+/* Whether all of a valid UTF-8 text lies below U+0300, the first combining mark. No smaller code point decomposes in
+ * NFC, takes part in a composition as its second half, or is reordered: such a text is its own NFC. The first byte of
+ * every larger one is at least 0xCC, and no other byte is. */
+static bool below_the_combining_marks(trilha_text text) {
+  bool above = false;
+  for (size_t i = 0; i < text.size; i++) above |= (unsigned char)text.data[i] >= 0xCC; /* no early end: is vectorised */
+  return !above;
+}
+
 static trilha_status add_string(trilha_token_work *work, const trilha_json_value *leaf, trilha_error *err) {
   trilha_text text = trim(trilha_json_text(leaf));
-  /* ASCII is its own NFC. White space is never made or unmade inside a text by NFC, only U+2000 and U+2001 become other
-   * white space, so that trimming before is trimming after. */
-  if ((leaf->flags & TRILHA_JSON_ASCII) != 0 || text.size == 0) {
+  /* ASCII is its own NFC, and so is most of what is written in Latin letters. White space is never made or unmade
+   * inside a text by NFC, only U+2000 and U+2001 become other white space, so that trimming before is trimming after.
+   */
+  if ((leaf->flags & TRILHA_JSON_ASCII) != 0 || below_the_combining_marks(text)) {
     trilha_buffer_add_text(&work->message, text);
     return TRILHA_OK;
   }
