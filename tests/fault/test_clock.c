@@ -1,6 +1,6 @@
 /* fault: the wall clock of this process is stepped by an hour, back and forth, while events are published, consumed and
- * relayed. Leases of consumers do not hang on it; lanes of an outbox on SQLite do, and what that costs is bounded by the
- * step. The clock is stepped by --wrap=clock_gettime, so that no other process sees it. */
+ * relayed. Leases of consumers do not hang on it; lanes of an outbox on SQLite do, and what that costs is bounded by
+ * the step. The clock is stepped by --wrap=clock_gettime, so that no other process sees it. */
 #include <stdatomic.h>
 #include <time.h>
 
@@ -130,7 +130,8 @@ static void assert_each_once_and_in_order(const destination *d, const char *key,
   assert_int_equal(next, count + 1);
 }
 
-/* A lane is due by the wall clock: set back, it waits for as long as the step was; nothing is lost, repeated or passed. */
+/* A lane is due by the wall clock: set back, it waits for as long as the step was; nothing is lost, repeated or passed.
+ */
 static void a_stepped_clock_delays_a_lane_by_no_more_than_the_step(void **state) {
   const trilha_fixture *f = *state;
   trilha_producer p = trilha_producer_open(f, true);

@@ -42,12 +42,14 @@ static int64_t messages(const trilha_producer *p) {
 static void an_enqueue_without_an_open_transaction_is_a_transaction_of_its_own(void **state) {
   trilha_producer p = trilha_producer_open(*state, true), other = trilha_producer_open(*state, false);
   trilha_producer_run(
-      &p, p.pg != NULL
-              ? "SELECT message_id FROM {p}outbox_enqueue('acme', 'nota', '1', 'nota.emitida', '1.0.0', '{}', 'faturamento', "
-                "'a8767a61-82e6-4978-b826-563ee88b6727')"
-              : "INSERT INTO {p}outbox_enqueue (tenant_id, aggregate_type, aggregate_key, message_type, version, payload, "
-                "origin, correlation_id) VALUES ('acme', 'nota', '1', 'nota.emitida', '1.0.0', '{}', 'faturamento', "
-                "'a8767a61-82e6-4978-b826-563ee88b6727')");
+      &p,
+      p.pg != NULL
+          ? "SELECT message_id FROM {p}outbox_enqueue('acme', 'nota', '1', 'nota.emitida', '1.0.0', '{}', "
+            "'faturamento', "
+            "'a8767a61-82e6-4978-b826-563ee88b6727')"
+          : "INSERT INTO {p}outbox_enqueue (tenant_id, aggregate_type, aggregate_key, message_type, version, payload, "
+            "origin, correlation_id) VALUES ('acme', 'nota', '1', 'nota.emitida', '1.0.0', '{}', 'faturamento', "
+            "'a8767a61-82e6-4978-b826-563ee88b6727')");
   assert_int_equal(messages(&other), 1);
   trilha_producer_close(&other);
   trilha_producer_close(&p);
@@ -63,8 +65,9 @@ static void several_saves_of_one_transaction_commit_together_in_their_order(void
   }
   trilha_producer_run(&p, "COMMIT");
   assert_int_equal(trilha_producer_count(&other, "SELECT count(*) FROM effect"), 3);
-  assert_int_equal(trilha_producer_count(&other, "SELECT count(DISTINCT aggregate_sequence) FROM {p}outbox_message WHERE "
-                                                 "aggregate_sequence BETWEEN 1 AND 3"),
+  assert_int_equal(trilha_producer_count(&other,
+                                         "SELECT count(DISTINCT aggregate_sequence) FROM {p}outbox_message WHERE "
+                                         "aggregate_sequence BETWEEN 1 AND 3"),
                    3);
   trilha_producer_close(&other);
   trilha_producer_close(&p);
@@ -90,10 +93,11 @@ static void a_cancelled_statement_takes_the_messages_of_its_transaction_with_it(
     PQclear(r);
   } else {
     sqlite3_progress_handler(p.db, 1000, stop_at_once, &stopped);
-    assert_false(trilha_producer_try(&p,
-                                     "INSERT INTO effect WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
-                                     "LIMIT 1000000000) SELECT i FROM n",
-                                     message, sizeof message));
+    assert_false(
+        trilha_producer_try(&p,
+                            "INSERT INTO effect WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
+                            "LIMIT 1000000000) SELECT i FROM n",
+                            message, sizeof message));
     sqlite3_progress_handler(p.db, 0, NULL, NULL);
     assert_true(stopped > 0 && sqlite3_get_autocommit(p.db));
   }
@@ -152,8 +156,11 @@ static trilha_status take(void *user, const trilha_envelope *e, trilha_error *er
 
 static void drain(const trilha_fixture *f, consumer *c) {
   const trilha_transport transport = {TRILHA_TEXT("everything"), take, c, .at_once = 1};
-  const trilha_relay_options options = {
-      .outbox = trilha_producer_options(f), .transports = &transport, .transport_count = 1, .scan_ms = 20, .once = true};
+  const trilha_relay_options options = {.outbox = trilha_producer_options(f),
+                                        .transports = &transport,
+                                        .transport_count = 1,
+                                        .scan_ms = 20,
+                                        .once = true};
   trilha_relay *relay = NULL;
   CHECKED(trilha_relay_new(&options, &relay, error));
   CHECKED(trilha_relay_run(relay, error));
@@ -185,11 +192,12 @@ static void a_head_that_is_under_lease_in_backoff_or_dead_blocks_what_is_behind_
 /* The producer's tables as a backup from before the delivery has them: every lane at its first message. */
 static void restore(const trilha_producer *p) {
   trilha_producer_run(p, "DELETE FROM {p}outbox_delivery");
-  trilha_producer_run(p, p->pg != NULL ? "INSERT INTO {p}outbox_lane (destination, tenant_id, due_at, aggregate_id, "
-                                         "aggregate_type, aggregate_key, head_sequence) SELECT 0, tenant_id, now(), "
-                                         "aggregate_id, aggregate_type, aggregate_key, 1 FROM {p}outbox_aggregate"
-                                       : "INSERT INTO {p}outbox_lane (destination, aggregate_id, tenant_id, due_us, "
-                                         "head_sequence) SELECT 0, aggregate_id, tenant_id, 0, 1 FROM {p}outbox_aggregate");
+  trilha_producer_run(p, p->pg != NULL
+                             ? "INSERT INTO {p}outbox_lane (destination, tenant_id, due_at, aggregate_id, "
+                               "aggregate_type, aggregate_key, head_sequence) SELECT 0, tenant_id, now(), "
+                               "aggregate_id, aggregate_type, aggregate_key, 1 FROM {p}outbox_aggregate"
+                             : "INSERT INTO {p}outbox_lane (destination, aggregate_id, tenant_id, due_us, "
+                               "head_sequence) SELECT 0, aggregate_id, tenant_id, 0, 1 FROM {p}outbox_aggregate");
   if (p->pg != NULL) trilha_producer_run(p, "UPDATE {p}outbox_aggregate SET awake = 1");
 }
 
