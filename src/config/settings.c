@@ -4,6 +4,7 @@
 const trilha_setting_row trilha_settings[TRILHA_SETTING_COUNT] = {
     [TRILHA_SETTING_STORE] = {"store", "TRILHA_STORE"},
     [TRILHA_SETTING_DEAD_LETTERS_ALERT_AT] = {"dead_letters.alert_at", "TRILHA_DEAD_LETTERS_ALERT_AT"},
+    [TRILHA_SETTING_ALERTS_COMMAND] = {"serve.alerts.command", "TRILHA_SERVE_ALERTS_COMMAND"},
     [TRILHA_SETTING_API_ADDRESS] = {"serve.api.address", "TRILHA_SERVE_API_ADDRESS"},
     [TRILHA_SETTING_API_PORT] = {"serve.api.port", "TRILHA_SERVE_API_PORT"},
     [TRILHA_SETTING_API_CERTIFICATE] = {"serve.api.certificate", "TRILHA_SERVE_API_CERTIFICATE"},

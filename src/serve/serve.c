@@ -83,6 +83,8 @@ trilha_status trilha_serve_start(const trilha_serve_options *options, trilha_ser
   trilha_status status = gate_start(serve, config, err);
   if (status == TRILHA_OK) status = trilha_error_map_new(&serve->errors, err);
   if (status == TRILHA_OK) status = trilha_sample_start(&serve->sample, serve->handle, err);
+  if (status == TRILHA_OK)
+    status = trilha_alerts_start(&serve->sample, config, &serve->diagnostics, &serve->alerts, err);
   if (status == TRILHA_OK) status = listen_on(serve, config, err);
   if (status != TRILHA_OK) {
     trilha_serve_stop(serve);
@@ -168,6 +170,7 @@ void trilha_serve_stop(trilha_serve *serve) {
   if (serve == NULL) return;
   trilha_http_stop(serve->api, serve->stop_ms);
   trilha_http_stop(serve->status, 0);
+  trilha_alerts_stop(serve->alerts);
   trilha_sample_stop(&serve->sample);
   trilha_jwks_stop(serve->gate.jwks);
   trilha_rate_free(serve->gate.requests);

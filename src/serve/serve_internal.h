@@ -96,6 +96,16 @@ void trilha_sample_stop(trilha_sample *sample);
 /* Whether the store answered lately. The caller holds the mutex. */
 bool trilha_sample_is_ready(const trilha_sample *sample);
 
+/* --- alerts (alert.c) --------------------------------------------------------------------------------------------- */
+
+typedef struct trilha_alerts trilha_alerts;
+/* *ret_alerts stays NULL when no command is configured. Sample and sink outlive it. */
+trilha_status trilha_alerts_start(trilha_sample *sample, const trilha_config *config,
+                                  const trilha_diagnostics *diagnostics, trilha_alerts **ret_alerts,
+                                  trilha_error *err) TRILHA_MUST_USE;
+/* Ends the command under way. */
+void trilha_alerts_stop(trilha_alerts *alerts);
+
 /* --- counters (metrics.c) ---------------------------------------------------------------------------------------- */
 
 typedef enum trilha_route {
@@ -128,6 +138,7 @@ struct trilha_serve {
   trilha_diagnostics diagnostics;
   trilha_gate gate;
   trilha_sample sample;
+  trilha_alerts *alerts;
   trilha_counters counters;
   trilha_error_map *errors; /* codes to statuses */
   trilha_http_server *api, *status;

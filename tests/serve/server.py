@@ -36,8 +36,8 @@ class Answer:
 class Server:
     """A store with the type pedido.criado and a server on it; both gone afterwards."""
 
-    def __init__(self, api="", access="", limits="", dead_letters=""):
-        self.settings = {"api": api, "access": access, "limits": limits, "dead_letters": dead_letters}
+    def __init__(self, api="", access="", limits="", dead_letters="", alerts=""):
+        self.settings = {"api": api, "access": access, "limits": limits, "dead_letters": dead_letters, "alerts": alerts}
         self.database = None
         self.process = None
 
@@ -71,6 +71,7 @@ class Server:
                          f"  status: {{port: 0}}\n"
                          f"  access: {{keys: [dev.pem.pub]{settings['access']}}}\n"
                          f"  limits: {{stop_ms: 5000{settings['limits']}}}\n"
+                         + (f"  alerts: {settings['alerts']}\n" if settings["alerts"] else "")
                          + (f"dead_letters: {settings['dead_letters']}\n" if settings["dead_letters"] else ""))
 
     def start(self):
