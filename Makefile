@@ -8,7 +8,7 @@ MESON_FLAGS ?=
 export PYTHONDONTWRITEBYTECODE = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build test demo check format tidy sanitize threads bench fault fuzz memory volume handover install clean fresh
+.PHONY: help deps build test demo check format tidy sanitize threads valgrind bench fault fuzz memory volume handover install clean fresh
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -61,6 +61,14 @@ sanitize: ## run the tests under the address and undefined behaviour sanitizers
 
 threads: ## run the tests of rooms with threads under the thread sanitizer
 	@$(STEADY) env $(call SANITIZED,build-tsan,thread) --times=12 $(if $(T),$(T),$(foreach suite,$(THREADED),--suite=$(suite)))
+
+# Suites of rooms that hold memory of their own, in C.
+HOLDING = json schema redaction registry conformance eventlog consumer outbox relay store
+
+valgrind: ## the tests of the rooms that hold memory under valgrind, on both stores (hours; T=NAME: one)
+	@tools/install-deps build test valgrind
+	@tools/run-tests build-test --postgres --times=60 --wrap=$(CURDIR)/tests/support/valgrind --setup=-Dfault_points=true \
+	  $(foreach flag,$(MESON_FLAGS),--setup=$(flag)) $(if $(T),$(T),$(foreach suite,$(HOLDING),--suite=$(suite)))
 
 fault: ## the fault suite in its long form (SEED=N draws the same again): kills, cuts, full and lying disks, on both stores
 	@TRILHA_FAULT_TIMES=20 $(if $(SEED),TRILHA_FAULT_SEED=$(SEED)) tools/run-tests build-test --setup=-Dfault_points=true --postgres --times=20 $(if $(T),$(T),--suite=fault)
