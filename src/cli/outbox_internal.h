@@ -4,6 +4,7 @@
 
 #include "cli/cli_internal.h"
 #include "trilha/outbox.h"
+#include "trilha/webhook.h"
 
 /* What --store and --schema name; the default store is not a producer's, so a missing --store is its default all the
  * same. */
@@ -40,5 +41,8 @@ int trilha_cli_run_outbox_correct(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_outbox_reconcile(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_outbox_applied(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_worker(trilha_cli *cli, const trilha_cli_args *args);
+
+/* worker_webhook.c: what --webhook and its options say; an exit status. */
+int trilha_cli_webhook_open(trilha_cli *cli, const trilha_cli_args *args, trilha_webhook **ret_webhook);
 
 #endif

@@ -28,9 +28,10 @@
 #define SAY_RECORDED            "%s: %s by %s is recorded", "%s: %s por %s foi registrado"
 #define SAY_RECORDED_BEFORE     "%s: %s by %s was known", "%s: %s por %s já era sabido"
 #define SAY_NOT_FOR_DESTINATION "%s does not go to %s", "%s não vai para %s"
-#define SAY_WORKER_TRANSPORT                                          \
-  "say how messages are sent: one of --bus, --stdout and --exec CMD", \
-      "diga como as mensagens são enviadas: uma entre --bus, --stdout e --exec CMD"
+#define SAY_WORKER_TRANSPORT                                                         \
+  "say how messages are sent: one of --bus, --stdout, --webhook URL and --exec CMD", \
+      "diga como as mensagens são enviadas: uma entre --bus, --stdout, --webhook URL e --exec CMD"
+#define SAY_SECRETS_NONE "the file of --secret-file holds no secret", "o arquivo de --secret-file não contém segredo"
 #define SAY_WORKER_DONE \
   "sent %lld, failed attempts %lld, dead letters %lld", "enviadas %lld, tentativas falhas %lld, mortas %lld"
 

@@ -177,17 +177,23 @@
    .explains = {"Sends each message at least once, in order within its aggregate. A program of --exec accepts a message " \
                 "by exit status 0 and refuses it for good by 65; anything else, and no end within --timeout, is tried " \
                 "again after a pause. The last line of its standard error is kept as the reason, so it must hold "      \
-                "nothing of the payload. Any number of workers may share an outbox. The first SIGTERM lets what is "    \
-                "under way end.",                                                                                       \
+                "nothing of the payload. A webhook accepts by 2xx and refuses for good by 400, 413, 415 or 422; what "  \
+                "its URL resolves to must be public or in --allow-network; secrets and TRILHA_WEBHOOK_AUTHORIZATION "   \
+                "never stand in the command line. Any number of workers may share an outbox. The first SIGTERM lets "  \
+                "what is under way end.",                                                                                       \
                 "Envia cada mensagem ao menos uma vez, em ordem dentro do seu agregado. Um programa de --exec aceita "  \
                 "uma mensagem com código de saída 0 e a recusa de vez com 65; qualquer outro, ou não terminar dentro "  \
                 "de --timeout, é tentado de novo após uma pausa. A última linha da sua saída de erros fica como "       \
-                "motivo, logo não pode conter nada do payload. Vários workers podem dividir um outbox. O primeiro "     \
+                "motivo, logo não pode conter nada do payload. Um webhook aceita com 2xx e recusa de vez com 400, 413, " \
+                "415 ou 422; o endereço da URL deve ser público ou estar em --allow-network; segredos e "               \
+                "TRILHA_WEBHOOK_AUTHORIZATION nunca ficam na linha de comando. Vários workers podem dividir um outbox. O primeiro "     \
                 "SIGTERM deixa terminar o que está em andamento."},                                                     \
    .operands = "",                                                                                                      \
    .shared = TRILHA_CLI_STORE | TRILHA_CLI_KEYRING,                                                                     \
    .options = trilha_cli_worker_options,                                                                                \
    .examples = {{"trilha worker run --schema billing --destination log --bus", {"into the event log", "para o registro de eventos"}}, \
+                {"trilha worker run --schema billing --destination shop --webhook https://shop.example/hook --secret-file hook.secret", \
+                 {"to somebody's server, signed", "para o servidor de alguém, assinadas"}},                             \
                 {"trilha worker run --schema billing --destination erp --exec ./send-to-erp",                           \
                  {"by a program of yours", "por um programa seu"}}},                                                    \
    .run = trilha_cli_run_worker}

@@ -1,4 +1,5 @@
-/* cli/worker: `trilha worker run`: a relay whose transport is the event log, standard output or a program. */
+/* cli/worker: `trilha worker run`: a relay whose transport is the event log, standard output, a webhook or a program.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -106,7 +107,8 @@ static int take_options(trilha_cli *cli, const trilha_cli_args *args, trilha_rel
                  {"attempts", COUNT_MAX, 1, &o->attempts_max},
                  {"quota", COUNT_MAX, 1, &o->tenant_quota}};
   if (trilha_cli_text(args, "destination").size == 0) return trilha_cli_usage(cli, SAY_OPTION_MISSING, "destination");
-  int ways = trilha_cli_has(args, "bus") + trilha_cli_has(args, "stdout") + trilha_cli_has(args, "exec");
+  int ways = trilha_cli_has(args, "bus") + trilha_cli_has(args, "stdout") + trilha_cli_has(args, "exec") +
+             trilha_cli_has(args, "webhook");
   if (ways != 1) return trilha_cli_usage(cli, SAY_WORKER_TRANSPORT);
   for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
     int status = take_number(cli, args, numbers[i].name, numbers[i].max, numbers[i].scale, numbers[i].value);
@@ -155,6 +157,7 @@ static int open_log(trilha_cli *cli, const trilha_cli_args *args, trilha **ret_h
 int trilha_cli_run_worker(trilha_cli *cli, const trilha_cli_args *args) {
   worker w = {.cli = cli};
   trilha *handle = NULL;
+  trilha_webhook *webhook = NULL;
   trilha_relay_options options;
   int status = take_options(cli, args, &options);
   if (status != TRILHA_EXIT_OK) return status;
@@ -172,9 +175,14 @@ int trilha_cli_run_worker(trilha_cli *cli, const trilha_cli_args *args) {
     transport.at_once = 0;
     transport.user = handle;
   }
+  if (trilha_cli_has(args, "webhook")) {
+    status = trilha_cli_webhook_open(cli, args, &webhook);
+    if (status == TRILHA_EXIT_OK) transport = trilha_webhook_transport(webhook, transport.destination);
+  }
   options.transports = &transport;
   options.transport_count = 1;
   if (status == TRILHA_EXIT_OK) status = run_relay(&w, &options);
+  trilha_webhook_free(webhook);
   trilha_close(handle);
   free(w.argv);
   return status;
