@@ -1,10 +1,11 @@
 /* bench: appends of the SQLite adapter in batches against a plain C loop over the same table with the same settings.
  *
- *   sqlite_append [SECONDS] [FOLDER]
+ *   sqlite_append [ROUNDS] [FOLDER]
  *
  * Both run in turns on files of their own in FOLDER (default: the working directory), so that a noisy disk hurts both;
- * the ratio is adapter / plain loop. The bar is 0.8. The plain loop binds and inserts and does nothing else: no look-up
- * of ids, no lock between processes, no copy of the row back. */
+ * what counts is the median of the rounds' ratios, adapter / plain loop. Durable, the bar is 0.8. Without waiting for
+ * the disk there is no bar: it shows what the adapter's own work costs. The plain loop binds and inserts and does
+ * nothing else: no look-up of ids, no lock between processes, no copy of the row back. Status 1: the bar was missed. */
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 #include "sqlite_queries.h"
 #include "store/sqlite/sqlite.h"
 
-enum { BATCH = 50, ROUND_MS = 250, PATH_SIZE = 512 };
+enum { BATCH = 50, ROUND_MS = 250, ROUNDS_MAX = 101, PATH_SIZE = 512 };
 
 static const char payload[] =
     "{\"demanda_id\":\"a1b2c3d4-e5f6-7890-abcd-ef1234567890\",\"texto_bruto\":\"h1:k1:Zm9vYmFyYmF6cXV4cXV1eA\","
@@ -121,15 +122,15 @@ static void plain_round(sides *s) {
   insert_batch(s->db, s->insert);
 }
 
-static void measure(sides *s, void (*round)(sides *), int64_t *total, int64_t *ns) {
+/* Events a second over one turn. */
+static double measure(sides *s, void (*round)(sides *)) {
   int64_t begin = trilha_clock_monotonic_ns(), now = begin, events = 0;
   while (now - begin < (int64_t)ROUND_MS * 1000000) {
     round(s);
     events += BATCH;
     now = trilha_clock_monotonic_ns();
   }
-  *total += events;
-  *ns += now - begin;
+  return (double)events * 1e9 / (double)(now - begin);
 }
 
 static void remove_database(const char *path) {
@@ -141,38 +142,65 @@ static void remove_database(const char *path) {
   }
 }
 
-static double compare(const char *folder, bool unsafe, int seconds) {
+static int ascending(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double median(double *values, int count) {
+  qsort(values, (size_t)count, sizeof *values, ascending);
+  return values[count / 2];
+}
+
+static void open_sides(sides *s, const char *ours, const char *plain, bool unsafe) {
+  *s = (sides){.store = open_store(ours, unsafe)};
+  trilha_store *made = open_store(plain, unsafe);
+  made->op->close(made);
+  s->db = open_plain(plain, unsafe);
+  if (sqlite3_prepare_v2(s->db, trilha_sql_sqlite_event_insert, -1, &s->insert, NULL) != SQLITE_OK)
+    die("prepare", sqlite3_errmsg(s->db));
+}
+
+static void close_sides(sides *s) {
+  sqlite3_finalize(s->insert);
+  sqlite3_close(s->db);
+  s->store->op->close(s->store);
+  trilha_arena_done(&s->arena);
+}
+
+/* The median ratio; *ret_ours and *ret_plain are the medians of the rates. */
+static double compare(const char *folder, bool unsafe, int rounds, double *ret_ours, double *ret_plain) {
   char ours[PATH_SIZE], plain[PATH_SIZE];
   snprintf(ours, sizeof ours, "%s/bench-adapter-%ld.db", folder, (long)getpid());
   snprintf(plain, sizeof plain, "%s/bench-plain-%ld.db", folder, (long)getpid());
-  sides s = {.store = open_store(ours, unsafe)};
-  trilha_store *made = open_store(plain, unsafe);
-  made->op->close(made);
-  s.db = open_plain(plain, unsafe);
-  if (sqlite3_prepare_v2(s.db, trilha_sql_sqlite_event_insert, -1, &s.insert, NULL) != SQLITE_OK)
-    die("prepare", sqlite3_errmsg(s.db));
-  int64_t events[2] = {0}, ns[2] = {0};
-  for (int i = 0; i < seconds * 1000 / ROUND_MS / 2 + 1; i++) {
-    measure(&s, adapter_round, &events[0], &ns[0]);
-    measure(&s, plain_round, &events[1], &ns[1]);
+  double a[ROUNDS_MAX], b[ROUNDS_MAX], ratios[ROUNDS_MAX];
+  sides s;
+  open_sides(&s, ours, plain, unsafe);
+  for (int i = 0; i < rounds; i++) {
+    bool ours_first = i % 2 == 0; /* whatever the one leaves for the other, both get it */
+    if (ours_first) a[i] = measure(&s, adapter_round);
+    b[i] = measure(&s, plain_round);
+    if (!ours_first) a[i] = measure(&s, adapter_round);
+    ratios[i] = a[i] / b[i];
   }
-  double a = (double)events[0] * 1e9 / (double)ns[0], b = (double)events[1] * 1e9 / (double)ns[1];
-  printf("%-22s adapter %8.0f events/s   plain loop %8.0f events/s   ratio %.2f\n",
-         unsafe ? "synchronous=OFF" : "synchronous=FULL", a, b, a / b);
-  sqlite3_finalize(s.insert);
-  sqlite3_close(s.db);
-  s.store->op->close(s.store);
-  trilha_arena_done(&s.arena);
+  close_sides(&s);
   remove_database(ours);
   remove_database(plain);
-  return a / b;
+  *ret_ours = median(a, rounds);
+  *ret_plain = median(b, rounds);
+  return median(ratios, rounds);
 }
 
 int main(int count, char **arguments) {
-  int seconds = count > 1 ? atoi(arguments[1]) : 8;
+  int rounds = count > 1 ? atoi(arguments[1]) : 15;
+  if (rounds < 1 || rounds > ROUNDS_MAX) die("ROUNDS", "1 to 101");
   const char *folder = count > 2 ? arguments[2] : ".";
   printf("batches of %d, SQLite %s, payload %zu bytes\n", BATCH, sqlite3_libversion(), sizeof payload - 1);
-  double durable = compare(folder, false, seconds);
-  compare(folder, true, seconds);
-  return durable >= 0.8 ? 0 : 1;
+  double ours, plain, ratio = compare(folder, false, rounds, &ours, &plain);
+  bool met = ratio >= 0.8;
+  printf("%-28s %6.3f  bar >= 0.80  %s  %.0f against %.0f events/s, medians of %d rounds\n",
+         "SQLite FULL, batches of 50", ratio, met ? "met   " : "MISSED", ours, plain, rounds);
+  ratio = compare(folder, true, rounds, &ours, &plain);
+  printf("without the disk: %.2f, %.0f against %.0f events/s\n", ratio, ours, plain);
+  return met ? 0 : 1;
 }
