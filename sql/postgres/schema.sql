@@ -225,16 +225,26 @@ BEGIN
     RETURN QUERY SELECT d.id, fresh, d.tentativas, d.ultima_tentativa, d.status FROM core.dead_letter_queue d WHERE d.id = ANY (chosen) ORDER BY d.sequence_number;
 END
 $$;
-CREATE PROCEDURE core.event_append(IN event_ids uuid[], IN tipos text[], IN versoes_schema text[], IN timestamps timestamp with time zone[], IN origens text[], IN correlacao_ids uuid[], IN payloads jsonb[], IN tenant_ids text[], IN company_ids text[], IN aggregate_types text[], IN aggregate_keys text[], IN aggregate_sequences bigint[], IN causation_ids uuid[], IN traceparents text[], IN tracestates text[], IN digests text[], IN lock_timeout_ms bigint, IN durable boolean, OUT stored_ids uuid[], OUT stored_sequences bigint[], OUT stored_criado_em timestamp with time zone, OUT registry_revision bigint)
+CREATE PROCEDURE core.event_append(IN event_ids uuid[], IN tipos text[], IN versoes_schema text[], IN timestamps timestamp with time zone[], IN origens text[], IN correlacao_ids uuid[], IN payloads jsonb[], IN tenant_ids text[], IN company_ids text[], IN aggregate_types text[], IN aggregate_keys text[], IN aggregate_sequences bigint[], IN causation_ids uuid[], IN traceparents text[], IN tracestates text[], IN digests text[], IN lock_timeout_ms bigint, IN durable boolean, IN stay boolean, IN flush_late boolean, OUT stored_ids uuid[], OUT stored_sequences bigint[], OUT stored_criado_em timestamp with time zone, OUT registry_revision bigint)
     LANGUAGE plpgsql
     AS $$
+DECLARE
+    late   CONSTANT boolean := flush_late AND pg_catalog.current_setting('synchronous_standby_names') = '';
+    unused text;
 BEGIN
-    -- In a stricter isolation level the look-up would see the log as it was before the wait for the turn.
-    IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
-        COMMIT;
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    IF lock_timeout_ms IS NOT NULL THEN
+        -- In a stricter isolation level the look-up would see the log as it was before the wait for the turn.
+        IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+        END IF;
+        PERFORM core.event_log_settle(lock_timeout_ms, durable, stay);
     END IF;
-    stored_criado_em := core.event_log_enter(lock_timeout_ms, durable);
+    IF late THEN
+        unused := pg_catalog.set_config('synchronous_commit', 'off', true);
+    END IF;
+    LOCK TABLE core.event_log_turn IN SHARE UPDATE EXCLUSIVE MODE;
+    stored_criado_em := pg_catalog.clock_timestamp(); -- under the turn, so that criado_em never runs against the order
     WITH fresh AS (
         INSERT INTO core.event_log (event_id, tipo, versao_schema, timestamp, origem, correlacao_id, payload, criado_em,
             tenant_id, company_id, aggregate_type, aggregate_key, aggregate_sequence, causation_id, traceparent,
@@ -249,83 +259,85 @@ BEGIN
                 causation_id, traceparent, tracestate, digest, n)
         WHERE NOT EXISTS (SELECT FROM core.event_log e WHERE e.event_id = i.event_id)
         ORDER BY i.n
-        ON CONFLICT (event_id) DO NOTHING
         RETURNING event_log.event_id, event_log.sequence_number)
     SELECT array_agg(f.event_id), array_agg(f.sequence_number) INTO stored_ids, stored_sequences FROM fresh f;
     COMMIT;
     SELECT r.revision INTO registry_revision FROM core.registry_revision r;
     stored_criado_em := stored_criado_em::timestamptz(2); -- as the column rounds it
-    PERFORM core.event_log_flush(durable);
-    COMMIT;
+    IF late THEN
+        PERFORM core.event_log_flush();
+    END IF;
 END
 $$;
-CREATE PROCEDURE core.event_append_one(IN new_event_id uuid, IN new_tipo text, IN new_versao_schema text, IN new_timestamp timestamp with time zone, IN new_origem text, IN new_correlacao_id uuid, IN new_payload jsonb, IN new_tenant_id text, IN new_company_id text, IN new_aggregate_type text, IN new_aggregate_key text, IN new_aggregate_sequence bigint, IN new_causation_id uuid, IN new_traceparent text, IN new_tracestate text, IN new_digest text, IN lock_timeout_ms bigint, IN durable boolean, OUT stored_sequence bigint, OUT stored_criado_em timestamp with time zone, OUT registry_revision bigint)
+CREATE PROCEDURE core.event_append_one(IN new_event_id uuid, IN new_tipo text, IN new_versao_schema text, IN new_timestamp timestamp with time zone, IN new_origem text, IN new_correlacao_id uuid, IN new_payload jsonb, IN new_tenant_id text, IN new_company_id text, IN new_aggregate_type text, IN new_aggregate_key text, IN new_aggregate_sequence bigint, IN new_causation_id uuid, IN new_traceparent text, IN new_tracestate text, IN new_digest text, IN lock_timeout_ms bigint, IN durable boolean, IN stay boolean, IN flush_late boolean, OUT stored_sequence bigint, OUT stored_criado_em timestamp with time zone, OUT registry_revision bigint)
     LANGUAGE plpgsql
     AS $$
+DECLARE
+    late   CONSTANT boolean := flush_late AND pg_catalog.current_setting('synchronous_standby_names') = '';
+    unused text;
 BEGIN
-    IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
-        COMMIT;
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    IF lock_timeout_ms IS NOT NULL THEN
+        IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+        END IF;
+        PERFORM core.event_log_settle(lock_timeout_ms, durable, stay);
     END IF;
-    stored_criado_em := core.event_log_enter(lock_timeout_ms, durable);
+    IF late THEN
+        unused := pg_catalog.set_config('synchronous_commit', 'off', true);
+    END IF;
+    LOCK TABLE core.event_log_turn IN SHARE UPDATE EXCLUSIVE MODE;
     INSERT INTO core.event_log (event_id, tipo, versao_schema, timestamp, origem, correlacao_id, payload, criado_em,
         tenant_id, company_id, aggregate_type, aggregate_key, aggregate_sequence, causation_id, traceparent, tracestate,
         digest)
     SELECT new_event_id, new_tipo, new_versao_schema, new_timestamp, new_origem, new_correlacao_id, new_payload,
-        stored_criado_em, new_tenant_id, new_company_id, new_aggregate_type, new_aggregate_key, new_aggregate_sequence,
-        new_causation_id, new_traceparent, new_tracestate, new_digest
+        pg_catalog.clock_timestamp(), new_tenant_id, new_company_id, new_aggregate_type, new_aggregate_key,
+        new_aggregate_sequence, new_causation_id, new_traceparent, new_tracestate, new_digest
     WHERE NOT EXISTS (SELECT FROM core.event_log e WHERE e.event_id = new_event_id)
-    ON CONFLICT (event_id) DO NOTHING
-    RETURNING event_log.sequence_number INTO stored_sequence;
+    RETURNING event_log.sequence_number, event_log.criado_em, (SELECT r.revision FROM core.registry_revision r)
+        INTO stored_sequence, stored_criado_em, registry_revision;
     COMMIT;
-    SELECT r.revision INTO registry_revision FROM core.registry_revision r;
-    stored_criado_em := stored_criado_em::timestamptz(2); -- as the column rounds it
-    PERFORM core.event_log_flush(durable);
-    COMMIT;
+    IF stored_sequence IS NULL THEN
+        SELECT r.revision INTO registry_revision FROM core.registry_revision r;
+    END IF;
+    IF late THEN -- core.event_log_flush, without the price of a call
+        IF pg_catalog.current_setting('synchronous_commit') = 'off' THEN
+            unused := pg_catalog.set_config('synchronous_commit', 'on', true);
+        END IF;
+        unused := pg_catalog.pg_logical_emit_message(true, 'trilha', '');
+    END IF;
 END
 $$;
-CREATE FUNCTION core.event_log_enter(lock_timeout_ms bigint, durable boolean) RETURNS timestamp with time zone
+CREATE FUNCTION core.event_log_flush() RETURNS void
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    naps CONSTANT int := least(lock_timeout_ms, 50); -- of 1 ms
+    unused text;
 BEGIN
-    PERFORM pg_catalog.set_config('lock_timeout', lock_timeout_ms::text, true),
-            pg_catalog.set_config('plan_cache_mode', 'force_generic_plan', true), -- planned once a session
-            pg_catalog.set_config('enable_seqscan', 'off', true),
-            pg_catalog.set_config('enable_bitmapscan', 'off', true),
-            pg_catalog.set_config('enable_hashjoin', 'off', true),
-            pg_catalog.set_config('enable_mergejoin', 'off', true),
-            pg_catalog.set_config('jit', 'off', true);
-    IF NOT durable OR pg_catalog.current_setting('synchronous_standby_names') = '' THEN
-        PERFORM pg_catalog.set_config('synchronous_commit', 'off', true);
-    ELSIF pg_catalog.current_setting('synchronous_commit') = 'off' THEN
-        PERFORM pg_catalog.set_config('synchronous_commit', 'on', true);
+    IF pg_catalog.current_setting('synchronous_commit') = 'off' THEN
+        unused := pg_catalog.set_config('synchronous_commit', 'on', true);
     END IF;
-    FOR i IN 1..naps LOOP
-        BEGIN
-            LOCK TABLE core.event_log_turn IN SHARE UPDATE EXCLUSIVE MODE NOWAIT;
-            RETURN pg_catalog.clock_timestamp();
-        EXCEPTION
-            WHEN lock_not_available THEN NULL;
-        END;
-        PERFORM pg_catalog.pg_sleep(0.001);
-    END LOOP;
-    LOCK TABLE core.event_log_turn IN SHARE UPDATE EXCLUSIVE MODE;
-    RETURN pg_catalog.clock_timestamp();
+    unused := pg_catalog.pg_logical_emit_message(true, 'trilha', '');
 END
 $$;
-CREATE FUNCTION core.event_log_flush(durable boolean) RETURNS void
+CREATE FUNCTION core.event_log_settle(lock_timeout_ms bigint, durable boolean, stay boolean) RETURNS void
     LANGUAGE plpgsql
     AS $$
 BEGIN
-    IF NOT durable OR pg_catalog.current_setting('synchronous_standby_names') <> '' THEN
-        RETURN;
+    PERFORM pg_catalog.set_config('lock_timeout', lock_timeout_ms::text, NOT stay),
+            pg_catalog.set_config('plan_cache_mode', 'force_generic_plan', NOT stay), -- planned once a session
+            pg_catalog.set_config('enable_seqscan', 'off', NOT stay),
+            pg_catalog.set_config('enable_bitmapscan', 'off', NOT stay),
+            pg_catalog.set_config('enable_hashjoin', 'off', NOT stay),
+            pg_catalog.set_config('enable_mergejoin', 'off', NOT stay),
+            pg_catalog.set_config('jit', 'off', NOT stay),
+            pg_catalog.set_config('synchronous_commit', CASE WHEN NOT durable THEN 'off'
+                WHEN pg_catalog.current_setting('synchronous_commit') = 'off' THEN 'on'
+                ELSE pg_catalog.current_setting('synchronous_commit') END, NOT stay);
+    IF stay THEN
+        PERFORM pg_catalog.set_config('default_transaction_isolation', 'read committed', false),
+                pg_catalog.set_config('idle_in_transaction_session_timeout', '30s', false); -- the trigger need not
     END IF;
-    IF pg_catalog.current_setting('synchronous_commit') = 'off' THEN
-        PERFORM pg_catalog.set_config('synchronous_commit', 'on', true);
-    END IF;
-    PERFORM pg_catalog.pg_logical_emit_message(true, 'trilha', '');
 END
 $$;
 CREATE FUNCTION core.lease_acquire(p_colonia text, p_grupo text, p_holder text, p_types text[], p_lease_ms bigint, OUT token bigint, OUT held_by text) RETURNS record
@@ -432,14 +444,15 @@ END
 $$;
 CREATE FUNCTION core.take_event_log_turn() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 DECLARE
-    quiet CONSTANT interval := current_setting('idle_in_transaction_session_timeout')::interval;
+    quiet  CONSTANT pg_catalog.text := pg_catalog.current_setting('idle_in_transaction_session_timeout');
+    unused pg_catalog.text;
 BEGIN
     LOCK TABLE core.event_log_turn IN SHARE UPDATE EXCLUSIVE MODE;
-    IF quiet = interval '0' OR quiet > interval '30 seconds' THEN
-        PERFORM set_config('idle_in_transaction_session_timeout', '30s', true);
+    IF quiet OPERATOR(pg_catalog.<>) '30s' AND (quiet OPERATOR(pg_catalog.=) '0'
+        OR quiet::pg_catalog.interval OPERATOR(pg_catalog.>) pg_catalog.make_interval(secs => 30)) THEN
+        unused := pg_catalog.set_config('idle_in_transaction_session_timeout', '30s', true);
     END IF;
     RETURN NULL;
 END
@@ -670,14 +683,14 @@ REVOKE ALL ON FUNCTION core.dead_letters_recover() FROM PUBLIC;
 GRANT ALL ON FUNCTION core.dead_letters_recover() TO trilha_writer;
 REVOKE ALL ON FUNCTION core.dead_letters_take(p_colonia text, p_types text[], p_ids bigint[], p_limit bigint, p_holder text, p_lease_ms bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION core.dead_letters_take(p_colonia text, p_types text[], p_ids bigint[], p_limit bigint, p_holder text, p_lease_ms bigint) TO trilha_writer;
-REVOKE ALL ON PROCEDURE core.event_append(IN event_ids uuid[], IN tipos text[], IN versoes_schema text[], IN timestamps timestamp with time zone[], IN origens text[], IN correlacao_ids uuid[], IN payloads jsonb[], IN tenant_ids text[], IN company_ids text[], IN aggregate_types text[], IN aggregate_keys text[], IN aggregate_sequences bigint[], IN causation_ids uuid[], IN traceparents text[], IN tracestates text[], IN digests text[], IN lock_timeout_ms bigint, IN durable boolean, OUT stored_ids uuid[], OUT stored_sequences bigint[], OUT stored_criado_em timestamp with time zone, OUT registry_revision bigint) FROM PUBLIC;
-GRANT ALL ON PROCEDURE core.event_append(IN event_ids uuid[], IN tipos text[], IN versoes_schema text[], IN timestamps timestamp with time zone[], IN origens text[], IN correlacao_ids uuid[], IN payloads jsonb[], IN tenant_ids text[], IN company_ids text[], IN aggregate_types text[], IN aggregate_keys text[], IN aggregate_sequences bigint[], IN causation_ids uuid[], IN traceparents text[], IN tracestates text[], IN digests text[], IN lock_timeout_ms bigint, IN durable boolean, OUT stored_ids uuid[], OUT stored_sequences bigint[], OUT stored_criado_em timestamp with time zone, OUT registry_revision bigint) TO trilha_writer;
-REVOKE ALL ON PROCEDURE core.event_append_one(IN new_event_id uuid, IN new_tipo text, IN new_versao_schema text, IN new_timestamp timestamp with time zone, IN new_origem text, IN new_correlacao_id uuid, IN new_payload jsonb, IN new_tenant_id text, IN new_company_id text, IN new_aggregate_type text, IN new_aggregate_key text, IN new_aggregate_sequence bigint, IN new_causation_id uuid, IN new_traceparent text, IN new_tracestate text, IN new_digest text, IN lock_timeout_ms bigint, IN durable boolean, OUT stored_sequence bigint, OUT stored_criado_em timestamp with time zone, OUT registry_revision bigint) FROM PUBLIC;
-GRANT ALL ON PROCEDURE core.event_append_one(IN new_event_id uuid, IN new_tipo text, IN new_versao_schema text, IN new_timestamp timestamp with time zone, IN new_origem text, IN new_correlacao_id uuid, IN new_payload jsonb, IN new_tenant_id text, IN new_company_id text, IN new_aggregate_type text, IN new_aggregate_key text, IN new_aggregate_sequence bigint, IN new_causation_id uuid, IN new_traceparent text, IN new_tracestate text, IN new_digest text, IN lock_timeout_ms bigint, IN durable boolean, OUT stored_sequence bigint, OUT stored_criado_em timestamp with time zone, OUT registry_revision bigint) TO trilha_writer;
-REVOKE ALL ON FUNCTION core.event_log_enter(lock_timeout_ms bigint, durable boolean) FROM PUBLIC;
-GRANT ALL ON FUNCTION core.event_log_enter(lock_timeout_ms bigint, durable boolean) TO trilha_writer;
-REVOKE ALL ON FUNCTION core.event_log_flush(durable boolean) FROM PUBLIC;
-GRANT ALL ON FUNCTION core.event_log_flush(durable boolean) TO trilha_writer;
+REVOKE ALL ON PROCEDURE core.event_append(IN event_ids uuid[], IN tipos text[], IN versoes_schema text[], IN timestamps timestamp with time zone[], IN origens text[], IN correlacao_ids uuid[], IN payloads jsonb[], IN tenant_ids text[], IN company_ids text[], IN aggregate_types text[], IN aggregate_keys text[], IN aggregate_sequences bigint[], IN causation_ids uuid[], IN traceparents text[], IN tracestates text[], IN digests text[], IN lock_timeout_ms bigint, IN durable boolean, IN stay boolean, IN flush_late boolean, OUT stored_ids uuid[], OUT stored_sequences bigint[], OUT stored_criado_em timestamp with time zone, OUT registry_revision bigint) FROM PUBLIC;
+GRANT ALL ON PROCEDURE core.event_append(IN event_ids uuid[], IN tipos text[], IN versoes_schema text[], IN timestamps timestamp with time zone[], IN origens text[], IN correlacao_ids uuid[], IN payloads jsonb[], IN tenant_ids text[], IN company_ids text[], IN aggregate_types text[], IN aggregate_keys text[], IN aggregate_sequences bigint[], IN causation_ids uuid[], IN traceparents text[], IN tracestates text[], IN digests text[], IN lock_timeout_ms bigint, IN durable boolean, IN stay boolean, IN flush_late boolean, OUT stored_ids uuid[], OUT stored_sequences bigint[], OUT stored_criado_em timestamp with time zone, OUT registry_revision bigint) TO trilha_writer;
+REVOKE ALL ON PROCEDURE core.event_append_one(IN new_event_id uuid, IN new_tipo text, IN new_versao_schema text, IN new_timestamp timestamp with time zone, IN new_origem text, IN new_correlacao_id uuid, IN new_payload jsonb, IN new_tenant_id text, IN new_company_id text, IN new_aggregate_type text, IN new_aggregate_key text, IN new_aggregate_sequence bigint, IN new_causation_id uuid, IN new_traceparent text, IN new_tracestate text, IN new_digest text, IN lock_timeout_ms bigint, IN durable boolean, IN stay boolean, IN flush_late boolean, OUT stored_sequence bigint, OUT stored_criado_em timestamp with time zone, OUT registry_revision bigint) FROM PUBLIC;
+GRANT ALL ON PROCEDURE core.event_append_one(IN new_event_id uuid, IN new_tipo text, IN new_versao_schema text, IN new_timestamp timestamp with time zone, IN new_origem text, IN new_correlacao_id uuid, IN new_payload jsonb, IN new_tenant_id text, IN new_company_id text, IN new_aggregate_type text, IN new_aggregate_key text, IN new_aggregate_sequence bigint, IN new_causation_id uuid, IN new_traceparent text, IN new_tracestate text, IN new_digest text, IN lock_timeout_ms bigint, IN durable boolean, IN stay boolean, IN flush_late boolean, OUT stored_sequence bigint, OUT stored_criado_em timestamp with time zone, OUT registry_revision bigint) TO trilha_writer;
+REVOKE ALL ON FUNCTION core.event_log_flush() FROM PUBLIC;
+GRANT ALL ON FUNCTION core.event_log_flush() TO trilha_writer;
+REVOKE ALL ON FUNCTION core.event_log_settle(lock_timeout_ms bigint, durable boolean, stay boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION core.event_log_settle(lock_timeout_ms bigint, durable boolean, stay boolean) TO trilha_writer;
 REVOKE ALL ON FUNCTION core.lease_acquire(p_colonia text, p_grupo text, p_holder text, p_types text[], p_lease_ms bigint, OUT token bigint, OUT held_by text) FROM PUBLIC;
 GRANT ALL ON FUNCTION core.lease_acquire(p_colonia text, p_grupo text, p_holder text, p_types text[], p_lease_ms bigint, OUT token bigint, OUT held_by text) TO trilha_writer;
 REVOKE ALL ON FUNCTION core.lease_extend(p_colonia text, p_grupo text, p_token bigint, p_lease_ms bigint) FROM PUBLIC;

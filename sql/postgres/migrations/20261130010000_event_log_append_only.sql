@@ -24,14 +24,18 @@ COMMENT ON TABLE core.event_log_turn IS 'Empty: its lock is the turn to insert i
 -- SECURITY DEFINER, so that whoever may insert obeys without holding a privilege on the turn itself. A statement trigger
 -- runs before the statement's first row and so before nextval, for INSERT and COPY alike.
 -- The time limit frees the turn of a raw SQL session that went quiet inside its transaction; a shorter one is kept.
+-- It runs for every event: it has no SET search_path (that costs more than the lock), so every name and operator in it is
+-- qualified, and a session that brought the limit along (Trilha's own) gives no work.
 CREATE FUNCTION core.take_event_log_turn() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
-    quiet CONSTANT interval := current_setting('idle_in_transaction_session_timeout')::interval;
+    quiet  CONSTANT pg_catalog.text := pg_catalog.current_setting('idle_in_transaction_session_timeout');
+    unused pg_catalog.text;
 BEGIN
     LOCK TABLE core.event_log_turn IN SHARE UPDATE EXCLUSIVE MODE;
-    IF quiet = interval '0' OR quiet > interval '30 seconds' THEN
-        PERFORM set_config('idle_in_transaction_session_timeout', '30s', true);
+    IF quiet OPERATOR(pg_catalog.<>) '30s' AND (quiet OPERATOR(pg_catalog.=) '0'
+        OR quiet::pg_catalog.interval OPERATOR(pg_catalog.>) pg_catalog.make_interval(secs => 30)) THEN
+        unused := pg_catalog.set_config('idle_in_transaction_session_timeout', '30s', true);
     END IF;
     RETURN NULL;
 END

@@ -45,7 +45,7 @@ GRANT INSERT (event_id, tipo, versao_schema, timestamp, origem, correlacao_id, p
 GRANT USAGE ON SEQUENCE core.event_log_sequence_number_seq TO trilha_writer;
 GRANT UPDATE ON core.event_log_turn TO trilha_writer; -- lets it lock; there is nothing to update
 GRANT EXECUTE ON PROCEDURE core.event_append, core.event_append_one TO trilha_writer;
-GRANT EXECUTE ON FUNCTION core.event_log_enter, core.event_log_flush TO trilha_writer;
+GRANT EXECUTE ON FUNCTION core.event_log_settle, core.event_log_flush TO trilha_writer;
 
 GRANT INSERT (tipo, versao, descricao, status, schema), UPDATE (descricao, status) ON core.event_type_version
     TO trilha_writer;

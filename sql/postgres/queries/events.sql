@@ -4,12 +4,13 @@
 -- Takes the log's turn, see the procedure's migration. Index: event_log_event_id_key.
 CALL core.event_append($1::uuid[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::uuid[], $7::jsonb[],
     $8::text[], $9::text[], $10::text[], $11::text[], $12::int8[], $13::uuid[], $14::text[], $15::text[], $16::text[],
-    $17::int8, $18::bool, NULL, NULL, NULL, NULL);
+    $17::int8, $18::bool, $19::bool, $20::bool, NULL, NULL, NULL, NULL);
 
 -- name: event_append_one
 -- As event_append, for one event.
 CALL core.event_append_one($1::uuid, $2::text, $3::text, $4::timestamptz, $5::text, $6::uuid, $7::jsonb, $8::text, $9::text,
-    $10::text, $11::text, $12::int8, $13::uuid, $14::text, $15::text, $16::text, $17::int8, $18::bool, NULL, NULL, NULL);
+    $10::text, $11::text, $12::int8, $13::uuid, $14::text, $15::text, $16::text, $17::int8, $18::bool, $19::bool, $20::bool,
+    NULL, NULL, NULL);
 
 -- name: log_is_durable
 -- No locks. In a transaction, after its snapshot was used: whether all it can see is on disk. The commit of what is visible lies

@@ -50,10 +50,17 @@ COMMIT;
 -- Releases every lock.
 ROLLBACK;
 
+-- name: listen_mark
+-- The session's own until it ends: by it publishers see that somebody listens (query notify). False: a publisher was looking at
+-- that moment.
+SELECT pg_catalog.pg_try_advisory_lock_shared(1953655148, 1);
+
 -- name: listen
 -- No locks; never through a pooler.
 LISTEN trilha_event_log;
 
 -- name: notify
--- $1: the largest sequence stored. A hint, sent after the commit and never from a producer's transaction.
-SELECT pg_catalog.pg_notify('trilha_event_log', $1::int8::text);
+-- $1: the largest sequence stored. A hint, sent after the commit and never from a producer's transaction. Tells whether somebody
+-- listens; where nobody bears the mark nothing is sent, and the transaction takes no number and no lock of the cluster's.
+SELECT CASE WHEN pg_catalog.pg_try_advisory_lock(1953655148, 1) AND pg_catalog.pg_advisory_unlock(1953655148, 1) THEN false
+    ELSE pg_catalog.pg_notify('trilha_event_log', $1::int8::text) IS NOT NULL END;

@@ -121,8 +121,26 @@ static void add_aggregate_sequences(const batch *b, trilha_pg_parameters *p) {
   trilha_pg_array_end(p);
 }
 
+/* How the transaction is to run; the last parameters of both queries. */
+typedef struct manner {
+  int64_t lock_timeout_ms; /* 0: the session has settled for what appends need */
+  bool durable;
+  bool stay;       /* settle for the session, not only for the transaction */
+  bool flush_late; /* give the turn back before the disk is waited for */
+} manner;
+
+static void add_manner(const manner *m, trilha_pg_parameters *p) {
+  if (m->lock_timeout_ms > 0)
+    trilha_pg_add_i64(p, m->lock_timeout_ms);
+  else
+    trilha_pg_add_null(p, TRILHA_PG_INT8);
+  trilha_pg_add_bool(p, m->durable);
+  trilha_pg_add_bool(p, m->stay);
+  trilha_pg_add_bool(p, m->flush_late);
+}
+
 /* In the order of the query event_append. */
-static void add_batch(const batch *b, int64_t lock_timeout_ms, bool durable, trilha_pg_parameters *p) {
+static void add_batch(const batch *b, const manner *m, trilha_pg_parameters *p) {
   add_ids(b, p);
   add_texts(b, p, TRILHA_PG_TEXT, TEXT_OF(tipo));
   add_texts(b, p, TRILHA_PG_TEXT, TEXT_OF(versao_schema));
@@ -139,8 +157,7 @@ static void add_batch(const batch *b, int64_t lock_timeout_ms, bool durable, tri
   add_texts(b, p, TRILHA_PG_TEXT, TEXT_OF(traceparent));
   add_texts(b, p, TRILHA_PG_TEXT, TEXT_OF(tracestate));
   add_texts(b, p, TRILHA_PG_TEXT, TEXT_OF(digest));
-  trilha_pg_add_i64(p, lock_timeout_ms);
-  trilha_pg_add_bool(p, durable);
+  add_manner(m, p);
 }
 
 static void add_optional_uuid(trilha_pg_parameters *p, bool has, const unsigned char id[16]) {
@@ -151,7 +168,7 @@ static void add_optional_uuid(trilha_pg_parameters *p, bool has, const unsigned 
 }
 
 /* In the order of the query event_append_one. */
-static void add_one(const trilha_event_row *row, int64_t lock_timeout_ms, bool durable, trilha_pg_parameters *p) {
+static void add_one(const trilha_event_row *row, const manner *m, trilha_pg_parameters *p) {
   trilha_pg_add_uuid(p, row->event_id);
   trilha_pg_add_text(p, row->tipo);
   trilha_pg_add_text(p, row->versao_schema);
@@ -171,8 +188,7 @@ static void add_one(const trilha_event_row *row, int64_t lock_timeout_ms, bool d
   trilha_pg_add_text(p, row->traceparent);
   trilha_pg_add_text(p, row->tracestate);
   trilha_pg_add_text(p, row->digest);
-  trilha_pg_add_i64(p, lock_timeout_ms);
-  trilha_pg_add_bool(p, durable);
+  add_manner(m, p);
 }
 
 /* --- results -------------------------------------------------------------------------------------------------- */
@@ -292,13 +308,26 @@ static void fill_repeats(const batch *b) {
     if (b->first[i] != i) b->results[i] = (trilha_append_result){.stored = false, .row = b->results[b->first[i]].row};
 }
 
-static int64_t largest_stored(const batch *b) {
-  int64_t largest = 0;
+/* --- alone or not --------------------------------------------------------------------------------------------- */
+
+/* One's own numbers follow on each other as long as nobody else publishes. Alone, the commit may wait for the disk
+ * under the turn: one transaction instead of two. One number of somebody else's, and the turn is given back first
+ * again. */
+static bool is_alone(const trilha_pg_store *s) {
+  return s->undisturbed >= TRILHA_PG_ALONE_AFTER;
+}
+
+static void learn_company(trilha_pg_store *s, const batch *b) {
+  int64_t first = 0, last = 0;
   for (size_t i = 0; i < b->sent_count; i++) {
     const trilha_append_result *result = &b->results[b->sent[i]];
-    if (result->stored && result->row.sequence_number > largest) largest = result->row.sequence_number;
+    if (!result->stored) continue;
+    if (first == 0) first = result->row.sequence_number;
+    last = result->row.sequence_number; /* numbers rise within a batch */
   }
-  return largest;
+  if (first == 0) return; /* nothing stored, nothing learned */
+  s->undisturbed = first == s->last_appended + 1 ? s->undisturbed + 1 : 0;
+  s->last_appended = last;
 }
 
 /* --- the exchange ---------------------------------------------------------------------------------------------- */
@@ -319,32 +348,52 @@ static trilha_status judge_outcome(trilha_status status, trilha_pg_reach reach, 
   return TRILHA_OUTCOME_UNKNOWN;
 }
 
-static trilha_status exchange_batch(trilha_pg_store *s, trilha_pg_connection *c, const batch *b,
-                                    trilha_deadline deadline, int64_t *ret_registry_revision, trilha_error *err) {
-  TRILHA_PG_PARAMETERS_SCOPED p;
-  trilha_pg_parameters_init(&p);
+/* A session of one's own is settled by its first append. Behind a pooler each transaction may meet another session. */
+static trilha_status choose_manner(const trilha_pg_store *s, const trilha_pg_connection *c, trilha_deadline deadline,
+                                   manner *m, trilha_error *err) {
   int64_t wait_ms = trilha_deadline_left_ms(deadline, s->lock_timeout_ms);
   if (wait_ms == 0) return trilha_error_set(err, TRILHA_TIMEOUT, "STORE_TIMEOUT", "no time was left to append");
+  bool long_enough = wait_ms + TRILHA_PG_LOCK_SLACK_MS >= s->lock_timeout_ms;
+  *m = (manner){.durable = s->durable, .flush_late = s->durable && !is_alone(s), .stay = !c->pooled && long_enough};
+  if (!c->settled || !long_enough) m->lock_timeout_ms = m->stay ? s->lock_timeout_ms : wait_ms;
+  return TRILHA_OK;
+}
+
+typedef struct appended {
+  int64_t largest; /* of the numbers given; 0: nothing was stored */
+  int64_t registry_revision;
+} appended;
+
+static trilha_status exchange_batch(trilha_pg_store *s, trilha_pg_connection *c, const batch *b,
+                                    trilha_deadline deadline, appended *ret, trilha_error *err) {
+  TRILHA_PG_PARAMETERS_SCOPED p;
+  trilha_pg_parameters_init(&p);
+  manner m = {0};
+  trilha_status status = choose_manner(s, c, deadline, &m, err);
+  if (status != TRILHA_OK) return status;
   const bool one = b->sent_count == 1;
   if (one)
-    add_one(&b->rows[b->sent[0]], wait_ms, s->durable, &p);
+    add_one(&b->rows[b->sent[0]], &m, &p);
   else
-    add_batch(b, wait_ms, s->durable, &p);
+    add_batch(b, &m, &p);
   TRILHA_PG_RESULT_SCOPED *answer = NULL;
   trilha_pg_reach reach;
   const trilha_pg_step step = {.sql = one ? trilha_sql_postgres_event_append_one : trilha_sql_postgres_event_append,
                                .parameters = &p};
-  trilha_status status = trilha_pg_run(c, &step, 1, deadline, &answer, &reach, err);
+  status = trilha_pg_run(c, &step, 1, deadline, &answer, &reach, err);
   if (status != TRILHA_OK) return judge_outcome(status, reach, err);
+  if (m.stay) c->settled = true;
   size_t missing = 0;
   status = one ? fill_one(b, answer, &missing, err) : fill_stored(b, answer, &missing, err);
   if (TRILHA_FAULT("postgres.append.after_answer")) status = trilha_error_set(err, TRILHA_IO, "FAULT", "fault point");
+  if (status == TRILHA_OK) learn_company(s, b);
   if (status == TRILHA_OK && missing > 0) status = fill_present(c, b, missing, deadline, err);
   if (status != TRILHA_OK) { /* stored, but we cannot tell what: the same for the caller as not knowing */
     trilha_error_while(err, "reading back what was appended");
     return status == TRILHA_CORRUPT ? status : judge_outcome(status, TRILHA_PG_LOST, err);
   }
-  *ret_registry_revision = trilha_pg_get_i64(answer, 0, one ? 2 : 3);
+  ret->largest = missing < b->sent_count ? s->last_appended : 0;
+  ret->registry_revision = trilha_pg_get_i64(answer, 0, one ? 2 : 3);
   return TRILHA_OK;
 }
 
@@ -360,15 +409,16 @@ trilha_status trilha_pg_append(trilha_store *store, const trilha_event_row *rows
   trilha_pg_connection *c = NULL;
   trilha_status status = trilha_pg_take_writer(s, deadline, &c, err);
   if (status != TRILHA_OK) return status;
+  appended done = {0};
   if (TRILHA_FAULT("postgres.append.before_send"))
     status = trilha_error_set(err, TRILHA_UNAVAILABLE, "STORE_UNAVAILABLE", "fault point");
   else
-    status = exchange_batch(s, c, &b, deadline, ret_registry_revision, err);
+    status = exchange_batch(s, c, &b, deadline, &done, err);
   trilha_pg_give_back(s, c);
   if (status != TRILHA_OK) return status;
   fill_repeats(&b);
-  int64_t largest = largest_stored(&b);
-  trilha_pg_learn_durable(s, largest);
-  trilha_pg_signals_stored(s->signals, largest);
+  *ret_registry_revision = done.registry_revision;
+  trilha_pg_learn_durable(s, done.largest);
+  trilha_pg_signals_stored(s->signals, done.largest);
   return TRILHA_OK;
 }

@@ -22,7 +22,7 @@ bool trilha_pg_wait_socket(const PGconn *pg, bool or_writable, trilha_deadline d
 void trilha_pg_disconnect(trilha_pg_connection *c) {
   if (c->pg != NULL) PQfinish(c->pg);
   c->pg = NULL;
-  c->pooled = c->hung_up = false;
+  c->pooled = c->hung_up = c->settled = false;
   c->prepared = 0;
 }
 

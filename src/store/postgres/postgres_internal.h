@@ -23,6 +23,10 @@ enum {
   TRILHA_PG_SIGNALS_CONNECT_MS = 2000, /* for the thread of signals.c: closing waits for it */
   TRILHA_PG_SIGNALS_DELAY_MS = 20,     /* before that thread makes its connection */
   TRILHA_PG_NOTIFY_CLOSE_MS = 500,     /* for the last hint when the store closes */
+  TRILHA_PG_UNFOLLOWED_MS = 100,       /* before it is asked again whether anybody listens */
+  TRILHA_PG_MARK_TRIES = 20,           /* to take the listeners' mark while publishers look at it */
+  TRILHA_PG_ALONE_AFTER = 8,           /* appends that nobody else's came between: this publisher is alone */
+  TRILHA_PG_LOCK_SLACK_MS = 100,       /* a session's lock time-out is good enough for a deadline this much earlier */
   TRILHA_PG_RECONNECT_MS_MIN = 100,    /* the listener's first pause after a loss; doubles up to the scan interval */
   TRILHA_PG_VERSION_MIN = 150000
 };
@@ -111,6 +115,7 @@ typedef struct trilha_pg_connection {
   uint64_t generation; /* raised by each connecting */
   uint64_t prepared;   /* bit n: query n of trilha_sql_postgres_queries is prepared here */
   bool hung_up;        /* the server's last words were read while it lay idle */
+  bool settled;        /* the session brings along what an append relies on (core.event_log_settle) */
   bool busy;           /* handed out; guarded by the pool's mutex */
 } trilha_pg_connection;
 
@@ -179,6 +184,10 @@ typedef struct trilha_pg_store {
   unsigned reader_count;
   int64_t page_rows;  /* what events_after asks for at once, learned from row sizes */
   int64_t durable_to; /* rows up to this sequence are known to be on disk; 0: none */
+
+  /* Whoever holds the writer: */
+  int64_t last_appended; /* the largest number that an append of this store was given */
+  unsigned undisturbed;  /* appends in a row whose numbers followed on those of the one before */
 
   trilha_pg_signals *signals; /* signals.c */
 } trilha_pg_store;

@@ -1,7 +1,8 @@
 /* store/postgres: hints that the log grew. Within the process a condition variable; between processes NOTIFY, sent by a
  * thread of its own on its own connection after the commit, so that publishing never waits for it (NOTIFY takes a
- * cluster-wide lock at commit), and many commits share one. A hint may be lost: whoever waits looks again after the
- * scan interval at the latest. */
+ * cluster-wide lock at commit), and many commits share one. None is sent while nobody listens: listeners bear a mark
+ * (an advisory lock) that is looked at first, and ten times a second while it is missing. A hint may be lost: whoever
+ * waits looks again after the scan interval at the latest. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -19,14 +20,16 @@ struct trilha_pg_signals {
 
   pthread_mutex_t lock; /* guards what follows; never held across I/O */
   pthread_cond_t grown;
-  int64_t newest;  /* largest sequence heard of */
-  int64_t to_send; /* largest sequence to announce, 0: none */
+  int64_t newest;      /* largest sequence heard of */
+  int64_t to_send;     /* largest sequence to announce, 0: none */
+  uint64_t look_again; /* raised when listening begins: what was stored just before was announced to nobody */
   bool thread_runs, wants_listening, stopping;
 
   /* the thread's own */
   trilha_pg_connection connection;
   bool listening;
-  int64_t pause_ms; /* before the next attempt to connect */
+  int64_t pause_ms;           /* before the next attempt to connect */
+  trilha_deadline unfollowed; /* until then nobody listens, as far as we know: nothing is announced */
 };
 
 static void tell_lost(trilha_pg_signals *g, const trilha_error *error) {
@@ -68,12 +71,40 @@ static void read_notifications(trilha_pg_signals *g) {
   }
 }
 
-static trilha_status run_one(trilha_pg_signals *g, const char *sql, const trilha_pg_parameters *p, trilha_error *err) {
-  const trilha_pg_step step = {.sql = sql, .parameters = p, .plan_anew = true};
-  TRILHA_PG_RESULT_SCOPED *result = NULL;
+static trilha_status run_one(trilha_pg_signals *g, const trilha_pg_step *step, PGresult **ret_result,
+                             trilha_error *err) {
   trilha_pg_reach reach;
-  return trilha_pg_run(&g->connection, &step, 1, trilha_deadline_in_ms(g->s->target.connect_timeout_ms), &result,
+  return trilha_pg_run(&g->connection, step, 1, trilha_deadline_in_ms(g->s->target.connect_timeout_ms), ret_result,
                        &reach, err);
+}
+
+/* True: this session bears the listeners' mark. A publisher that looks at it holds it for a moment, so there are
+ * several tries; somebody who keeps it for ever makes publishers send hints, which is all that is wanted. */
+static trilha_status bear_mark(trilha_pg_signals *g, trilha_error *err) {
+  bool borne = false;
+  for (int i = 0; i < TRILHA_PG_MARK_TRIES && !borne; i++) {
+    const trilha_pg_step step = {.sql = trilha_sql_postgres_listen_mark, .plan_anew = true};
+    TRILHA_PG_RESULT_SCOPED *result = NULL;
+    trilha_status status = run_one(g, &step, &result, err);
+    if (status != TRILHA_OK) return status;
+    borne = trilha_pg_get_bool(result, 0, 0);
+  }
+  return TRILHA_OK;
+}
+
+static trilha_status listen(trilha_pg_signals *g, trilha_error *err) {
+  trilha_status status = bear_mark(g, err);
+  if (status != TRILHA_OK) return status;
+  const trilha_pg_step step = {.sql = trilha_sql_postgres_listen, .plan_anew = true};
+  TRILHA_PG_RESULT_SCOPED *result = NULL;
+  status = run_one(g, &step, &result, err);
+  g->listening = status == TRILHA_OK;
+  if (!g->listening) return status;
+  pthread_mutex_lock(&g->lock);
+  g->look_again++;
+  pthread_cond_broadcast(&g->grown);
+  pthread_mutex_unlock(&g->lock);
+  return TRILHA_OK;
 }
 
 /* Connected, and listening where that is wanted and possible. */
@@ -86,27 +117,35 @@ static trilha_status attend(trilha_pg_signals *g, bool wants_listening, trilha_e
     g->listening = false;
   }
   if (status != TRILHA_OK || g->listening || !wants_listening || g->connection.pooled) return status;
-  status = run_one(g, trilha_sql_postgres_listen, NULL, err);
-  g->listening = status == TRILHA_OK;
-  return status;
+  return listen(g, err);
 }
 
 static trilha_status announce(trilha_pg_signals *g, int64_t sequence, trilha_error *err) {
   TRILHA_PG_PARAMETERS_SCOPED p;
   trilha_pg_parameters_init(&p);
   trilha_pg_add_i64(&p, sequence);
-  return run_one(g, trilha_sql_postgres_notify, &p, err);
+  const trilha_pg_step step = {.sql = trilha_sql_postgres_notify, .parameters = &p};
+  TRILHA_PG_RESULT_SCOPED *result = NULL;
+  trilha_status status = run_one(g, &step, &result, err);
+  if (status == TRILHA_OK && !trilha_pg_get_bool(result, 0, 0))
+    g->unfollowed = trilha_deadline_in_ms(TRILHA_PG_UNFOLLOWED_MS);
+  return status;
 }
 
 typedef struct orders {
   int64_t to_send;
+  bool later; /* something is to be announced, once it is time to look again whether anybody listens */
   bool wants_listening, stopping;
 } orders;
 
 static orders take_orders(trilha_pg_signals *g) {
+  const bool now = trilha_deadline_passed(g->unfollowed);
   pthread_mutex_lock(&g->lock);
-  orders o = {g->to_send, g->wants_listening, g->stopping};
-  if (!o.stopping) g->to_send = 0; /* else it is for send_last */
+  orders o = {.later = !now && g->to_send > 0, .wants_listening = g->wants_listening, .stopping = g->stopping};
+  if (now && !o.stopping) { /* else it is for send_last */
+    o.to_send = g->to_send;
+    g->to_send = 0;
+  }
   pthread_mutex_unlock(&g->lock);
   return o;
 }
@@ -117,10 +156,11 @@ static void drain_wake_ups(trilha_pg_signals *g) {
   (void)got; /* nothing there: another look drained it */
 }
 
-static void sleep_until_needed(trilha_pg_signals *g) {
+static void sleep_until_needed(trilha_pg_signals *g, bool announces_later) {
   struct pollfd fds[2] = {{.fd = g->wake_fd, .events = POLLIN}, {.fd = -1, .events = POLLIN}};
   if (g->connection.pg != NULL) fds[1].fd = PQsocket(g->connection.pg);
-  if (poll(fds, 2, -1) > 0 && fds[0].revents != 0) drain_wake_ups(g);
+  int wait_ms = announces_later ? (int)trilha_deadline_left_ms(g->unfollowed, TRILHA_PG_UNFOLLOWED_MS) : -1;
+  if (poll(fds, 2, wait_ms) > 0 && fds[0].revents != 0) drain_wake_ups(g);
 }
 
 /* Pauses double up to the scan interval. */
@@ -172,7 +212,7 @@ static void *signals_thread(void *user) {
     if (status == TRILHA_OK && o.to_send > 0) status = announce(g, o.to_send, &error);
     if (status == TRILHA_OK) {
       read_notifications(g);
-      sleep_until_needed(g);
+      sleep_until_needed(g, o.later);
     } else {
       lose(g, &error);
       if (!pause_for(g, g->pause_ms)) return NULL;
@@ -265,9 +305,10 @@ trilha_status trilha_pg_wait(trilha_store *store, int64_t after, trilha_deadline
     wake_thread(g);
   }
   int timed_out = 0;
-  while (g->newest <= after && !g->stopping && timed_out != ETIMEDOUT)
+  const uint64_t looked = g->look_again;
+  while (g->newest <= after && g->look_again == looked && !g->stopping && timed_out != ETIMEDOUT)
     timed_out = pthread_cond_timedwait(&g->grown, &g->lock, &until);
-  bool hint = g->newest > after;
+  bool hint = g->newest > after || g->look_again != looked;
   pthread_mutex_unlock(&g->lock);
   return hint || !whole ? TRILHA_OK : TRILHA_TIMEOUT;
 }

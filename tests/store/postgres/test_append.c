@@ -181,6 +181,62 @@ static void the_databases_own_settings_weaken_nothing(void **state) {
   assert_int_equal(seen.count, 2);
 }
 
+/* --- alone and in company ------------------------------------------------------------------------------------ */
+
+/* Notes how each single event is asked to be appended, then appends it. */
+static void watch_manners(const fixture *f) {
+  fixture_run(f->sql,
+              "CREATE TABLE public.manner (n serial, settled boolean, late boolean); "
+              "ALTER PROCEDURE core.event_append_one RENAME TO event_append_real; "
+              "CREATE PROCEDURE core.event_append_one(a uuid, b text, c text, d timestamptz, e text, f uuid, g jsonb, "
+              "h text, i text, j text, k text, l bigint, m uuid, n text, o text, p text, lock_timeout_ms bigint, "
+              "durable boolean, stay boolean, flush_late boolean, OUT x bigint, OUT y timestamptz, OUT z bigint) "
+              "LANGUAGE plpgsql AS $$ BEGIN "
+              "INSERT INTO public.manner (settled, late) VALUES (lock_timeout_ms IS NULL, flush_late); "
+              "CALL core.event_append_real(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, lock_timeout_ms, durable, "
+              "stay, flush_late, x, y, z); END $$");
+}
+
+static bool was_late(const fixture *f) {
+  return fixture_number(f->sql, "SELECT late::int FROM public.manner ORDER BY n DESC LIMIT 1") == 1;
+}
+
+static void who_is_alone_waits_for_the_disk_under_the_turn_and_in_company_after_it(void **state) {
+  fixture *f = *state;
+  watch_manners(f);
+  fixture_append_one(f->store, 1);
+  assert_true(was_late(f)); /* nobody knows yet */
+  for (unsigned i = 2; i <= 20; i++) fixture_append_one(f->store, i);
+  assert_false(was_late(f));
+  trilha_store *other = fixture_open(f->url);
+  fixture_append_one(other, 21);
+  other->op->close(other);
+  fixture_append_one(f->store, 22); /* sees a number that is not its own */
+  fixture_append_one(f->store, 23);
+  assert_true(was_late(f));
+  for (unsigned i = 24; i <= 40; i++) fixture_append_one(f->store, i);
+  assert_false(was_late(f));
+}
+
+static void a_session_is_settled_once_and_a_short_deadline_keeps_its_own_limit(void **state) {
+  fixture *f = *state;
+  watch_manners(f);
+  for (unsigned i = 1; i <= 7; i++) {
+    trilha_event_row row = fixture_row(i, "a");
+    trilha_append_result result;
+    trilha_error err = {0};
+    if (i == 4) fixture_terminate_others(f); /* another session */
+    int64_t ms = i == 6 ? 20000 : 60000;     /* the store's own lock time-out is 30 s */
+    assert_int_equal(fixture_append(f->store, &row, 1, ms, &result, &err), TRILHA_OK);
+  }
+  static const bool settled[] = {false, true, true, false, true, false, true};
+  for (int i = 0; i < 7; i++) {
+    char query[96];
+    snprintf(query, sizeof query, "SELECT settled::int FROM public.manner WHERE n = %d", i + 1);
+    assert_int_equal(fixture_number(f->sql, query), settled[i]);
+  }
+}
+
 /* --- races ------------------------------------------------------------------------------------------------------ */
 
 enum { RACED = 300, RACERS = 3 };
@@ -432,6 +488,8 @@ int main(void) {
       ON_MIGRATED(a_refused_row_stores_nothing_and_its_value_is_not_told),
       ON_MIGRATED(a_held_turn_ends_in_a_timeout_with_nothing_stored),
       ON_MIGRATED(the_databases_own_settings_weaken_nothing),
+      ON_MIGRATED(who_is_alone_waits_for_the_disk_under_the_turn_and_in_company_after_it),
+      ON_MIGRATED(a_session_is_settled_once_and_a_short_deadline_keeps_its_own_limit),
       ON_MIGRATED(processes_that_race_with_one_id_store_it_once_without_burning_numbers),
       ON_MIGRATED(threads_share_one_store),
       ON_MIGRATED(a_batch_takes_one_round_trip_and_a_repeat_two),

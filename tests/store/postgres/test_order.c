@@ -137,6 +137,33 @@ static void a_raw_session_gone_quiet_loses_the_turn(void **state) {
   PQfinish(quiet);
 }
 
+/* The trigger runs with its owner's rights and without a search path of its own. */
+static void a_session_cannot_slip_its_own_operators_under_the_trigger(void **state) {
+  fixture *f = *state;
+  fixture_run(
+      f->sql,
+      "CREATE SCHEMA trap; "
+      "CREATE FUNCTION trap.sprung(text, text) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE 'sprung'; END $$; "
+      "CREATE OPERATOR trap.= (FUNCTION = trap.sprung, LEFTARG = text, RIGHTARG = text); "
+      "CREATE OPERATOR trap.<> (FUNCTION = trap.sprung, LEFTARG = text, RIGHTARG = text); "
+      "CREATE FUNCTION trap.over(interval, interval) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE 'sprung'; "
+      "END $$; "
+      "CREATE OPERATOR trap.> (FUNCTION = trap.over, LEFTARG = interval, RIGHTARG = interval); "
+      "CREATE FUNCTION trap.current_setting(text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE 'sprung'; END $$; "
+      "CREATE FUNCTION trap.set_config(text, text, boolean) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE "
+      "'sprung'; END $$; "
+      "CREATE DOMAIN trap.interval AS pg_catalog.interval CHECK (false); "
+      "CREATE DOMAIN trap.text AS pg_catalog.text CHECK (false)");
+  PGconn *other = fixture_session(f->url);
+  fixture_run(other, "SET search_path = trap, pg_catalog");
+  static const char *const limits[] = {"0", "30s", "1h", "250ms"};
+  for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+    fixture_run(other, "SET idle_in_transaction_session_timeout = '%s'", limits[i]);
+    fixture_expect(other, raw_insert, "");
+  }
+  PQfinish(other);
+}
+
 static void a_client_that_stops_in_the_middle_of_a_batch_holds_nothing(void **state) {
   fixture *f = *state;
   int port = 0;
@@ -279,7 +306,7 @@ static void core_is_closed_to_everybody_else(void **state) {
   fixture_expect(sql, raw_insert, "42501");
   fixture_expect(sql,
                  "CALL core.event_append(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
-                 "NULL, NULL, NULL, 1, true, NULL, NULL, NULL, NULL)",
+                 "NULL, NULL, NULL, 1, true, false, true, NULL, NULL, NULL, NULL)",
                  "42501");
   PQfinish(sql);
   trilha_store *store = NULL;
@@ -297,6 +324,7 @@ int main(void) {
       ON_MIGRATED(raw_sql_takes_its_turn_before_it_takes_a_number),
       ON_MIGRATED(a_savepoint_rolled_back_gives_number_and_turn_back_together),
       ON_MIGRATED(a_raw_session_gone_quiet_loses_the_turn),
+      ON_MIGRATED(a_session_cannot_slip_its_own_operators_under_the_trigger),
       ON_MIGRATED(a_client_that_stops_in_the_middle_of_a_batch_holds_nothing),
       ON_MIGRATED(nothing_stored_can_be_changed_by_anybody),
       ON_MIGRATED(the_writer_role_appends_and_can_do_no_harm),
