@@ -90,6 +90,16 @@ BEGIN
     RETURN seeded;
 END
 $_$;
+CREATE FUNCTION core.dead_letter_extend(p_id bigint, p_token bigint, p_lease_ms bigint) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+BEGIN
+    UPDATE core.dead_letter_lease SET expires_at = clock_timestamp() + p_lease_ms * interval '1 millisecond'
+    WHERE dead_letter_id = p_id AND token = p_token;
+    RETURN FOUND;
+END
+$$;
 CREATE FUNCTION core.dead_letter_fail(p_event_id uuid, p_sequence bigint, p_colonia text, p_handler text, p_message text, p_stack text, p_max bigint, p_grupo text, p_token bigint) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -671,6 +681,8 @@ GRANT ALL ON FUNCTION core.cursors_read(p_colonia text, p_types text[]) TO trilh
 GRANT ALL ON FUNCTION core.cursors_read(p_colonia text, p_types text[]) TO trilha_writer;
 REVOKE ALL ON FUNCTION core.cursors_seed(p_colonia text, p_grupo text, p_token bigint, p_types text[], p_sequences bigint[], p_entity text, p_entity_id text, p_change text, p_action text, p_user text, p_metadata jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION core.cursors_seed(p_colonia text, p_grupo text, p_token bigint, p_types text[], p_sequences bigint[], p_entity text, p_entity_id text, p_change text, p_action text, p_user text, p_metadata jsonb) TO trilha_writer;
+REVOKE ALL ON FUNCTION core.dead_letter_extend(p_id bigint, p_token bigint, p_lease_ms bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION core.dead_letter_extend(p_id bigint, p_token bigint, p_lease_ms bigint) TO trilha_writer;
 REVOKE ALL ON FUNCTION core.dead_letter_fail(p_event_id uuid, p_sequence bigint, p_colonia text, p_handler text, p_message text, p_stack text, p_max bigint, p_grupo text, p_token bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION core.dead_letter_fail(p_event_id uuid, p_sequence bigint, p_colonia text, p_handler text, p_message text, p_stack text, p_max bigint, p_grupo text, p_token bigint) TO trilha_writer;
 REVOKE ALL ON FUNCTION core.dead_letter_reopen(p_id bigint, p_entity text, p_entity_id text, p_change text, p_action text, p_user text, p_metadata jsonb) FROM PUBLIC;

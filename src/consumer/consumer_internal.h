@@ -10,13 +10,22 @@
 
 enum { TRILHA_CONSUMER_STORE_MS = 30000, TRILHA_CONSUMER_PAGE_ROWS = 500, TRILHA_CONSUMER_WAIT_MS = 250 };
 
+/* heartbeat.c: calls renew every so often on a thread of its own, until it says false or the heartbeat is stopped,
+ * which waits for a call that is under way. */
 typedef struct trilha_heartbeat {
+  int64_t every_ms;
+  bool (*renew)(void *user);
+  void *user;
   pthread_t thread;
   bool running;
   pthread_mutex_t mutex;
   pthread_cond_t wake;
   bool end;
 } trilha_heartbeat;
+trilha_status trilha_heartbeat_start(trilha_heartbeat *h, int64_t every_ms, bool (*renew)(void *user), void *user,
+                                     trilha_error *err);
+/* Nothing when it is not running. */
+void trilha_heartbeat_stop(trilha_heartbeat *h);
 
 /* One owner: the thread in trilha_consumer_run(). `stopping` and `lost` are set by others. */
 struct trilha_consumer {
@@ -61,9 +70,6 @@ trilha_status trilha_consumer_deliver(trilha_consumer *c, const trilha_event *ev
 /* Stores the cursor moves that are noted. */
 trilha_status trilha_consumer_store_moves(trilha_consumer *c, trilha_error *err);
 bool trilha_consumer_must_end(const trilha_consumer *c);
-
-trilha_status trilha_heartbeat_start(trilha_consumer *c, trilha_error *err);
-void trilha_heartbeat_stop(trilha_consumer *c);
 
 /* Waits up to ms for `stopping`; true when it is set. */
 bool trilha_consumer_pause(trilha_consumer *c, int64_t ms);

@@ -10,10 +10,55 @@
 #include "base/uuid.h"
 #include "consumer/consumer_internal.h"
 
-enum { TAKE_ROWS = 1, TAKE_LEASE_MS = 120000, POLL_MS = 50, WAIT_DEFAULT_MS = 30000 };
+enum { TAKE_ROWS = 1, TAKE_LEASE_MS = 30000, POLL_MS = 50, WAIT_DEFAULT_MS = 30000 };
 
 static trilha_deadline soon(void) {
   return trilha_deadline_in_ms(TRILHA_CONSUMER_STORE_MS);
+}
+
+/* --- the lease of the row that is being run ------------------------------------------------------------------------
+ */
+
+/* A handler may take longer than a lease: meanwhile it is renewed, so that only a run that is gone loses its row. */
+typedef struct holding {
+  const trilha_reprocessor *r;
+  int64_t lease_ms;
+  trilha_heartbeat heartbeat;
+  pthread_mutex_t mutex; /* guards id and token */
+  int64_t id, token;     /* id 0: none now */
+} holding;
+
+static bool renew(void *user) {
+  holding *h = user;
+  trilha_error ignored = {
+      0}; /* a store that does not answer; or it was settled meanwhile, or is lost: settling tells */
+  pthread_mutex_lock(&h->mutex);
+  int64_t id = h->id, token = h->token;
+  pthread_mutex_unlock(&h->mutex);
+  if (id != 0)
+    (void)!h->r->store->delivery->dead_letter_extend(h->r->store, id, token, h->lease_ms,
+                                                     trilha_deadline_in_ms(h->lease_ms / 3), &ignored);
+  return true;
+}
+
+static void hold(holding *h, int64_t id, int64_t token) {
+  pthread_mutex_lock(&h->mutex);
+  h->id = id;
+  h->token = token;
+  pthread_mutex_unlock(&h->mutex);
+}
+
+static trilha_status holding_begin(holding *h, const trilha_reprocessor *r, int64_t lease_ms, trilha_error *err) {
+  *h = (holding){.r = r, .lease_ms = lease_ms == 0 ? TAKE_LEASE_MS : lease_ms};
+  pthread_mutex_init(&h->mutex, NULL);
+  trilha_status status = trilha_heartbeat_start(&h->heartbeat, h->lease_ms / 3, renew, h, err);
+  if (status != TRILHA_OK) pthread_mutex_destroy(&h->mutex);
+  return status;
+}
+
+static void holding_end(holding *h) {
+  trilha_heartbeat_stop(&h->heartbeat);
+  pthread_mutex_destroy(&h->mutex);
 }
 
 /* --- one batch of rows ---------------------------------------------------------------------------------------- */
@@ -146,26 +191,42 @@ static void say_overtaken(const trilha_reprocessor *r, const taken *t, const tri
 }
 
 /* *audit: written with the first rows that are taken, NULL from there on. */
-static trilha_status run_ids(const trilha_reprocessor *r, const trilha_reprocess_how *how, const int64_t *ids,
-                             size_t count, const trilha_audit_row **audit, trilha_reprocessed *done,
+static trilha_status run_ids(const trilha_reprocessor *r, const trilha_reprocess_how *how, holding *held,
+                             const int64_t *ids, size_t count, const trilha_audit_row **audit, trilha_reprocessed *done,
                              trilha_error *err) {
   static const char self[] = "reprocess";
   batch b = {0};
   trilha_status status = r->store->delivery->dead_letters_take(r->store, how->colonia, how->types, how->type_count, ids,
-                                                               count, TAKE_ROWS, TRILHA_TEXT(self), TAKE_LEASE_MS,
+                                                               count, TAKE_ROWS, TRILHA_TEXT(self), held->lease_ms,
                                                                *audit, soon(), take_row, &b, &b.token, err);
   if (status == TRILHA_OK && b.count > 0) *audit = NULL;
   for (size_t i = 0; status == TRILHA_OK && i < b.count; i++) {
     if (how->stop != NULL && atomic_load(how->stop)) return TRILHA_OK; /* what is left returns after its lease */
     trilha_error own = {0};
+    hold(held, b.rows[i].id, b.token);
     status = run_row(r, how, &b, &b.rows[i], done, &own);
-    if (status == TRILHA_CONFLICT) { /* the handler outlived the lease: somebody else has the row now */
+    hold(held, 0, 0);
+    if (status == TRILHA_CONFLICT) { /* stopped or cut off past the lease: somebody else has the row now */
       say_overtaken(r, &b.rows[i], &own);
       status = TRILHA_OK;
       continue;
     }
     trilha_error_copy(err, &own);
   }
+  return status;
+}
+
+static trilha_status run_all(const trilha_reprocessor *r, const trilha_reprocess_how *how, const int64_t *ids,
+                             size_t count, const trilha_audit_row **audit, trilha_reprocessed *done,
+                             trilha_error *err) {
+  holding held;
+  trilha_status status = holding_begin(&held, r, how->lease_ms, err);
+  if (status != TRILHA_OK) return status;
+  for (size_t at = 0; status == TRILHA_OK && at < count; at += TAKE_ROWS) {
+    if (how->stop != NULL && atomic_load(how->stop)) break;
+    status = run_ids(r, how, &held, ids + at, count - at < TAKE_ROWS ? count - at : TAKE_ROWS, audit, done, err);
+  }
+  holding_end(&held);
   return status;
 }
 
@@ -185,10 +246,7 @@ trilha_status trilha_reprocess_rows(const trilha_reprocessor *r, const trilha_re
     ids = pending.ids;
     count = pending.count;
   }
-  for (size_t at = 0; status == TRILHA_OK && at < count; at += TAKE_ROWS) {
-    if (how->stop != NULL && atomic_load(how->stop)) break;
-    status = run_ids(r, how, ids + at, count - at < TAKE_ROWS ? count - at : TAKE_ROWS, &audit, ret_reprocessed, &own);
-  }
+  if (status == TRILHA_OK && count > 0) status = run_all(r, how, ids, count, &audit, ret_reprocessed, &own);
   free(pending.ids);
   if (status == TRILHA_OK && ret_reprocessed->reprocessados + ret_reprocessed->failed == 0)
     ret_reprocessed->reason = "nothing pending";

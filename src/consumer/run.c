@@ -215,15 +215,38 @@ static void let_go(trilha_consumer *c) {
   c->lease.token = 0;
 }
 
+static void say_lost(const trilha_consumer *c, const trilha_error *error) {
+  trilha_fields fields = {0};
+  trilha_fields_text(&fields, "colonia", c->options.colonia);
+  trilha_fields_i64(&fields, "token", c->lease.token);
+  trilha_fields_error(&fields, error);
+  trilha_emit(&c->diagnostics, TRILHA_WARNING, "consumer.lease_lost", "another process took this colony's lease over",
+              &fields);
+}
+
+static bool renew(void *user) {
+  trilha_consumer *c = user;
+  trilha_error error = {0};
+  int64_t lease_ms = c->options.lease_ms;
+  trilha_status status =
+      c->store->delivery->lease_renew(c->store, &c->lease, lease_ms, trilha_deadline_in_ms(lease_ms / 3), &error);
+  /* A store that does not answer is not a lost lease: the next cursor move tells. */
+  if (status == TRILHA_CONFLICT) {
+    atomic_store(&c->lost, true);
+    say_lost(c, &error);
+  }
+  return !atomic_load(&c->lost);
+}
+
 /* One turn as the holder. */
 static trilha_status hold(trilha_consumer *c, page *p, trilha_error *err) {
   trilha_error own = {0};
-  trilha_status status = trilha_heartbeat_start(c, &own);
+  trilha_status status = trilha_heartbeat_start(&c->heartbeat, c->options.lease_ms / 3, renew, c, &own);
   if (status == TRILHA_OK) status = follow(c, p, &own);
   trilha_error ignored = {0};
   /* Successes before whatever ended the turn are kept: what is not stored is delivered again. */
   if (!atomic_load(&c->lost) && own.status != TRILHA_CONFLICT) (void)!trilha_consumer_store_moves(c, &ignored);
-  trilha_heartbeat_stop(c);
+  trilha_heartbeat_stop(&c->heartbeat);
   if (own.status == TRILHA_CONFLICT) atomic_store(&c->lost, true);
   let_go(c);
   return trilha_error_copy(err, &own);

@@ -96,6 +96,10 @@ typedef struct trilha_delivery_operations {
    * token. */
   trilha_status (*dead_letter_settle)(trilha_store *store, int64_t id, int64_t token, const trilha_failure *failure,
                                       int64_t max_attempts, trilha_deadline deadline, trilha_error *err);
+  /* A retry goes on: its lease ends lease_ms from now. CONFLICT LEASE_LOST when the row is not retrying under this
+   * token; an expired lease that nobody recovered is renewed. */
+  trilha_status (*dead_letter_extend)(trilha_store *store, int64_t id, int64_t token, int64_t lease_ms,
+                                      trilha_deadline deadline, trilha_error *err);
   /* `retrying` rows whose lease has expired return to `pendente` (ruling R16). *ret_count of them. */
   trilha_status (*dead_letters_recover)(trilha_store *store, trilha_deadline deadline, int64_t *ret_count,
                                         trilha_error *err);

@@ -22,6 +22,8 @@
 #include "base/fault.h"
 #include "base/text.h"
 #include "conformance/publishing.h"
+#include "consumer/consumer.h"
+#include "lib/handle.h"
 #include "trilha/delivery.h"
 
 extern char **environ;
@@ -329,6 +331,65 @@ static void R18_a_late_failure_of_an_overtaken_holder_leaves_no_dead_letter(void
   trilha_close(other);
 }
 
+/* --- longer than a lease ------------------------------------------------------------------------------------------ */
+
+static int64_t lease_end(trilha_fixture *f) {
+  return ask(f, "SELECT (extract(epoch FROM expires_at) * 1e6)::bigint FROM core.dead_letter_lease",
+             "SELECT boot_us FROM core_dead_letter_lease");
+}
+
+/* Runs until it has seen its own row's lease renewed twice. */
+static trilha_status outlive_the_lease(void *user, const trilha_event *event, trilha_delivery *delivery) {
+  (void)event;
+  (void)delivery;
+  trilha_fixture *f = user;
+  trilha_deadline end = trilha_deadline_in_ms(60000);
+  int64_t last = lease_end(f);
+  for (int renewals = 0; renewals < 2;) {
+    int64_t now = lease_end(f);
+    if (now > last) renewals++;
+    last = now;
+    assert_false(trilha_deadline_passed(end));
+    trilha_clock_sleep_ms(20);
+  }
+  return TRILHA_OK;
+}
+
+static trilha_status fail_once(void *user, const trilha_event *event, trilha_delivery *delivery) {
+  (void)user;
+  (void)event;
+  return trilha_delivery_fail(delivery, "ainda não");
+}
+
+static void R16_a_retry_that_takes_longer_than_its_lease_keeps_its_row(void **state) {
+  trilha_fixture *f = *state;
+  trilha *handle = begin(state);
+  trilha_error err = {0};
+  trilha_subscription s = {.tipo = type_a[0], .colonia = TRILHA_TEXT("D-4"), .handler = fail_once};
+  int64_t id;
+  assert_int_equal(trilha_subscribe(handle, &s, &id, &err), TRILHA_OK);
+  publish_number(handle, "teste.a", 1);
+  assert_int_equal(letters(handle, "pendente"), 1);
+  trilha_reprocessor r = {handle->bus, handle->store, handle->deadletter, &handle->diagnostics};
+  trilha_reprocess_how how = {.colonia = TRILHA_TEXT("D-4"),
+                              .handler = outlive_the_lease,
+                              .handler_nome = TRILHA_TEXT("demorado"),
+                              .user = f,
+                              .lease_ms = 600};
+  trilha_reprocessed done;
+  assert_int_equal(trilha_reprocess_rows(&r, &how, &done, &err), TRILHA_OK);
+  assert_int_equal(done.reprocessados, 1);
+  assert_int_equal(letters(handle, "resolved"), 1);
+  /* What is settled cannot be extended any more, nor a row under a token that is not its own. */
+  const trilha_delivery_operations *op = handle->store->delivery;
+  for (int64_t token = 0; token < 3; token++) {
+    trilha_error refused = {0};
+    assert_int_equal(op->dead_letter_extend(handle->store, 1, token, 1000, trilha_deadline_in_ms(30000), &refused),
+                     TRILHA_CONFLICT);
+    assert_string_equal(refused.code, "LEASE_LOST");
+  }
+}
+
 #define ON_A_FRESH_STORE(test) cmocka_unit_test_setup_teardown(test, trilha_fixture_setup, trilha_fixture_teardown)
 
 int main(int argc, char **argv) {
@@ -351,6 +412,7 @@ int main(int argc, char **argv) {
       ON_A_FRESH_STORE(R14_successes_of_a_batch_before_it_are_kept_and_not_repeated),
 #endif
       ON_A_FRESH_STORE(R18_a_late_failure_of_an_overtaken_holder_leaves_no_dead_letter),
+      ON_A_FRESH_STORE(R16_a_retry_that_takes_longer_than_its_lease_keeps_its_row),
   };
   return cmocka_run_group_tests_name("consumer-crash", tests, NULL, NULL);
 }

@@ -171,6 +171,17 @@ BEGIN
 END
 $$;
 
+-- False: the row is not being retried under this token. A letter is retrying exactly as long as it has a lease; who recovers it takes the lease away,
+-- and waits for this row while it is being extended.
+CREATE FUNCTION core.dead_letter_extend(p_id bigint, p_token bigint, p_lease_ms bigint) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    UPDATE core.dead_letter_lease SET expires_at = clock_timestamp() + p_lease_ms * interval '1 millisecond'
+    WHERE dead_letter_id = p_id AND token = p_token;
+    RETURN FOUND;
+END
+$$;
+
 CREATE FUNCTION core.dead_letters_recover() RETURNS bigint
     LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     WITH abandoned AS MATERIALIZED (
@@ -393,7 +404,7 @@ REVOKE ALL ON SEQUENCE core.fencing_token FROM PUBLIC;
 REVOKE ALL ON ALL ROUTINES IN SCHEMA core FROM PUBLIC;
 GRANT SELECT ON core.colony_schema, core.consumer_lease, core.dead_letter_lease, core.reprocess_request TO trilha_reader, trilha_writer;
 GRANT EXECUTE ON FUNCTION core.cursors_read, core.consumers_list TO trilha_reader, trilha_writer;
-GRANT EXECUTE ON FUNCTION core.dead_letter_fail, core.dead_letter_resolve, core.dead_letters_take, core.dead_letter_settle,
+GRANT EXECUTE ON FUNCTION core.dead_letter_fail, core.dead_letter_resolve, core.dead_letters_take, core.dead_letter_settle, core.dead_letter_extend,
     core.dead_letters_recover, core.dead_letter_reopen, core.lease_acquire, core.lease_extend, core.cursors_prepare, core.cursors_seed,
     core.cursors_advance, core.request_create, core.request_waiting, core.request_take, core.request_settle, core.request_withdraw
     TO trilha_writer;

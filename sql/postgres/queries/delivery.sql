@@ -24,6 +24,10 @@ ORDER BY d.sequence_number;
 -- Locks the letter's row. Index: dead_letter_queue_pkey.
 SELECT core.dead_letter_settle($1::int8, $2::int8, $3::bool, $4::text, $5::text, $6::text, $7::int8);
 
+-- name: dead_letter_extend
+-- Locks the lease's row. Index: dead_letter_lease_pkey.
+SELECT core.dead_letter_extend($1::int8, $2::int8, $3::int8);
+
 -- name: dead_letters_abandoned
 -- No locks. Index: dead_letter_queue_status_idx. Asked before dead_letters_recover, so that the common case writes nothing.
 SELECT count(*) FROM core.dead_letter_queue d LEFT JOIN core.dead_letter_lease l ON l.dead_letter_id = d.id

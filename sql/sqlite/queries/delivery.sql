@@ -45,6 +45,10 @@ WHERE d.id = ?1 AND d.status = 'retrying' AND l.token = ?2;
 -- Needs the write transaction.
 INSERT OR REPLACE INTO core_dead_letter_lease (dead_letter_id, holder, token, boot_id, boot_us) VALUES (?1, ?2, ?3, ?4, ?5);
 
+-- name: dead_letter_lease_extend
+-- Needs the write transaction. Index: the table's own.
+UPDATE core_dead_letter_lease SET boot_id = ?3, boot_us = ?4 WHERE dead_letter_id = ?1 AND token = ?2;
+
 -- name: dead_letter_lease_drop
 -- Needs the write transaction. Index: the table's own.
 DELETE FROM core_dead_letter_lease WHERE dead_letter_id = ?1;

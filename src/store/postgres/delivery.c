@@ -173,6 +173,20 @@ static trilha_status dead_letter_settle(trilha_store *store, int64_t id, int64_t
   return status;
 }
 
+static trilha_status dead_letter_extend(trilha_store *store, int64_t id, int64_t token, int64_t lease_ms,
+                                        trilha_deadline deadline, trilha_error *err) {
+  TRILHA_PG_PARAMETERS_SCOPED p;
+  TRILHA_PG_RESULT_SCOPED *result = NULL;
+  trilha_pg_parameters_init(&p);
+  trilha_pg_add_i64(&p, id);
+  trilha_pg_add_i64(&p, token);
+  trilha_pg_add_i64(&p, lease_ms);
+  trilha_status status =
+      trilha_pg_write_one(trilha_pg_of(store), trilha_sql_postgres_dead_letter_extend, &p, deadline, &result, err);
+  if (status == TRILHA_OK && !trilha_pg_get_bool(result, 0, 0)) status = trilha_pg_lease_lost(err);
+  return status;
+}
+
 static trilha_status dead_letters_recover(trilha_store *store, trilha_deadline deadline, int64_t *ret_count,
                                           trilha_error *err) {
   const trilha_pg_step look = {.sql = trilha_sql_postgres_dead_letters_abandoned};
@@ -381,6 +395,7 @@ const trilha_delivery_operations trilha_postgres_delivery = {
     .dead_letter_resolve = dead_letter_resolve,
     .dead_letters_take = dead_letters_take,
     .dead_letter_settle = dead_letter_settle,
+    .dead_letter_extend = dead_letter_extend,
     .dead_letters_recover = dead_letters_recover,
     .dead_letter_reopen = dead_letter_reopen,
     .dead_letters_list = dead_letters_list,

@@ -43,6 +43,8 @@ trilha_status trilha_sqlite_dead_letters_take(trilha_store *store, trilha_text c
 trilha_status trilha_sqlite_dead_letter_settle(trilha_store *store, int64_t id, int64_t token,
                                                const trilha_failure *failure, int64_t max_attempts,
                                                trilha_deadline deadline, trilha_error *err);
+trilha_status trilha_sqlite_dead_letter_extend(trilha_store *store, int64_t id, int64_t token, int64_t lease_ms,
+                                               trilha_deadline deadline, trilha_error *err);
 trilha_status trilha_sqlite_dead_letters_recover(trilha_store *store, trilha_deadline deadline, int64_t *ret_count,
                                                  trilha_error *err);
 trilha_status trilha_sqlite_dead_letter_reopen(trilha_store *store, int64_t id, const trilha_audit_row *audit,

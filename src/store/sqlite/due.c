@@ -115,6 +115,7 @@ const trilha_delivery_operations trilha_sqlite_delivery = {
     .dead_letter_resolve = trilha_sqlite_dead_letter_resolve,
     .dead_letters_take = trilha_sqlite_dead_letters_take,
     .dead_letter_settle = trilha_sqlite_dead_letter_settle,
+    .dead_letter_extend = trilha_sqlite_dead_letter_extend,
     .dead_letters_recover = trilha_sqlite_dead_letters_recover,
     .dead_letter_reopen = trilha_sqlite_dead_letter_reopen,
     .dead_letters_list = trilha_sqlite_dead_letters_list,

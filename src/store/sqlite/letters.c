@@ -313,6 +313,31 @@ trilha_status trilha_sqlite_dead_letter_settle(trilha_store *store, int64_t id, 
   return trilha_sqlite_write_end(s, settle(c, id, token, failure, max_attempts, err), err);
 }
 
+static trilha_status extend(trilha_sqlite_connection *c, int64_t id, int64_t token, int64_t lease_ms,
+                            trilha_error *err) {
+  sqlite3_stmt *s = NULL;
+  int changes = 0;
+  trilha_sqlite_moment m;
+  trilha_sqlite_moment_now(&m);
+  trilha_status status = trilha_sqlite_prepare(c, TRILHA_SQLITE_DEAD_LETTER_LEASE_EXTEND, &s, err);
+  if (status != TRILHA_OK) return status;
+  sqlite3_bind_int64(s, 1, id);
+  sqlite3_bind_int64(s, 2, token);
+  trilha_sqlite_bind(s, 3, trilha_text_of(m.boot_id));
+  sqlite3_bind_int64(s, 4, m.boot_us + lease_ms * 1000);
+  status = trilha_sqlite_change(c, s, &changes, err);
+  return status == TRILHA_OK && changes == 0 ? lease_lost(err) : status;
+}
+
+trilha_status trilha_sqlite_dead_letter_extend(trilha_store *store, int64_t id, int64_t token, int64_t lease_ms,
+                                               trilha_deadline deadline, trilha_error *err) {
+  trilha_sqlite_store *s = trilha_sqlite_of(store);
+  trilha_sqlite_connection *c = NULL;
+  trilha_status status = trilha_sqlite_write_begin(s, deadline, &c, err);
+  if (status != TRILHA_OK) return status;
+  return trilha_sqlite_write_end(s, extend(c, id, token, lease_ms, err), err);
+}
+
 /* --- what a crash left, and what an operator reopens -------------------------------------------------------------- */
 
 static trilha_status next_abandoned(trilha_sqlite_connection *c, const trilha_sqlite_moment *m, int64_t *ret_id,

@@ -45,6 +45,7 @@ static const char *const query_texts[TRILHA_SQLITE_QUERIES] = {
     [TRILHA_SQLITE_DEAD_LETTER_RETRYING] = trilha_sql_sqlite_dead_letter_retrying,
     [TRILHA_SQLITE_DEAD_LETTER_UNDER_TOKEN] = trilha_sql_sqlite_dead_letter_under_token,
     [TRILHA_SQLITE_DEAD_LETTER_LEASE_PUT] = trilha_sql_sqlite_dead_letter_lease_put,
+    [TRILHA_SQLITE_DEAD_LETTER_LEASE_EXTEND] = trilha_sql_sqlite_dead_letter_lease_extend,
     [TRILHA_SQLITE_DEAD_LETTER_LEASE_DROP] = trilha_sql_sqlite_dead_letter_lease_drop,
     [TRILHA_SQLITE_DEAD_LETTER_LEASE_DROP_OF_EVENT] = trilha_sql_sqlite_dead_letter_lease_drop_of_event,
     [TRILHA_SQLITE_DEAD_LETTERS_ABANDONED] = trilha_sql_sqlite_dead_letters_abandoned,
