@@ -1,8 +1,7 @@
 /* trilha/transport.h: how a message leaves: the seam between the relay and what it delivers to.
  *
  * A transport sends one message and tells what came of it; it never learns of leases, lanes or retries. A mapper says
- * what a message looks like on a wire. Neither is seen by those who enqueue (requirement O23). The suite
- * tests/transport holds for every transport of Trilha and can be run on one's own.
+ * what a message looks like on a wire. Neither is seen by those who enqueue (requirement O23).
  *
  * Sources: specification 001, rules 5 to 7; requirements O5 to O7, O23, O24.
  */

@@ -187,7 +187,7 @@ static trilha_status make_workers(trilha_relay *relay, trilha_error *err) {
   if (workers == NULL) return trilha_error_no_memory(err);
   trilha_status status = TRILHA_OK;
   for (unsigned i = 0; i < count; i++) {
-    workers[i] = (trilha_relay_worker){.relay = relay, .listens = i == 0};
+    workers[i] = (trilha_relay_worker){.relay = relay};
     pthread_mutex_init(&workers[i].lock, NULL);
     workers[i].wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (workers[i].wake_fd < 0 && status == TRILHA_OK)

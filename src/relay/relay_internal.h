@@ -87,8 +87,7 @@ struct trilha_relay_worker {
   trilha_outbox_store *store;
   trilha_relay_round *rounds;
   pthread_t thread;
-  int wake_fd;  /* an eventfd: something arrived, or somebody rang */
-  bool listens; /* for what the database announces; the first worker does, and rings for the others */
+  int wake_fd; /* an eventfd: something arrived, or somebody rang */
   atomic_bool rung;
   pthread_mutex_t lock; /* guards arrived */
   trilha_relay_queue arrived;

@@ -23,7 +23,7 @@ void trilha_pg_disconnect(trilha_pg_connection *c) {
   if (c->pg != NULL) PQfinish(c->pg);
   c->pg = NULL;
   c->pooled = c->hung_up = c->settled = false;
-  c->prepared = 0;
+  memset(c->prepared, 0, sizeof c->prepared);
 }
 
 /* A library does not print. What an idle connection is told last, before the server hangs up, comes as a notice too. */

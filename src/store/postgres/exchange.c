@@ -7,8 +7,6 @@
 #include "base/fault.h"
 #include "postgres_internal.h"
 
-_Static_assert(TRILHA_SQL_POSTGRES_QUERY_COUNT <= 64, "trilha_pg_connection.prepared has one bit per query");
-
 static int index_of_query(const char *sql) {
   int i = 0;
   while (i < TRILHA_SQL_POSTGRES_QUERY_COUNT && trilha_sql_postgres_queries[i].sql != sql) i++;
@@ -108,14 +106,14 @@ typedef struct exchange {
 } exchange;
 
 static void note_prepared(exchange *x) {
-  uint64_t prepared = x->c->prepared;
+  bool prepared[TRILHA_SQL_POSTGRES_QUERY_COUNT];
+  memcpy(prepared, x->c->prepared, sizeof prepared);
   for (size_t i = 0; i < x->count; i++) {
     x->query[i] = 0;
     if (x->steps[i].made_here) continue;
     x->query[i] = index_of_query(x->steps[i].sql);
-    uint64_t bit = UINT64_C(1) << x->query[i];
-    x->prepare[i] = prepares(x->c, &x->steps[i]) && (prepared & bit) == 0;
-    if (x->prepare[i]) prepared |= bit;
+    x->prepare[i] = prepares(x->c, &x->steps[i]) && !prepared[x->query[i]];
+    if (x->prepare[i]) prepared[x->query[i]] = true;
   }
 }
 
@@ -145,7 +143,7 @@ static trilha_status receive_all(exchange *x) {
     if (x->prepare[i]) {
       trilha_status status = read_statement(x->c->pg, x->deadline, &result);
       if (status != TRILHA_OK) return trilha_pg_clear(&result), status;
-      if (succeeded(result)) x->c->prepared |= UINT64_C(1) << x->query[i];
+      if (succeeded(result)) x->c->prepared[x->query[i]] = true;
       judge(x, result, NULL);
       result = NULL;
     }

@@ -113,10 +113,10 @@ typedef struct trilha_pg_connection {
   PGconn *pg;          /* NULL: not connected */
   bool pooled;         /* a transaction-mode pooler is between: nothing may outlive a transaction */
   uint64_t generation; /* raised by each connecting */
-  uint64_t prepared;   /* bit n: query n of trilha_sql_postgres_queries is prepared here */
-  bool hung_up;        /* the server's last words were read while it lay idle */
-  bool settled;        /* the session brings along what an append relies on (core.event_log_settle) */
-  bool busy;           /* handed out; guarded by the pool's mutex */
+  bool prepared[TRILHA_SQL_POSTGRES_QUERY_COUNT]; /* query n of trilha_sql_postgres_queries, in this session */
+  bool hung_up;                                   /* the server's last words were read while it lay idle */
+  bool settled; /* the session brings along what an append relies on (core.event_log_settle) */
+  bool busy;    /* handed out; guarded by the pool's mutex */
 } trilha_pg_connection;
 
 /* What every connection of a store needs to know. Constant after open. */
