@@ -25,7 +25,8 @@ static void take_variables(trilha_text lines) {
   while (lines.size > 0 && environment.count < VARIABLES_MAX) {
     const char *end = trilha_text_find(lines, '\n');
     size_t size = end == NULL ? lines.size : (size_t)(end - lines.data);
-    char *line = strndup(lines.data, size), *equals = line == NULL ? NULL : strchr(line, '=');
+    char *line = calloc(1, size + 1), *equals = NULL; /* the input ends without a NUL */
+    if (line != NULL) equals = strchr(memcpy(line, lines.data, size), '=');
     if (equals == NULL) {
       free(line);
     } else {
