@@ -41,7 +41,7 @@ trilha_status trilha_sqlite_write_end(trilha_sqlite_store *s, trilha_status stat
 static trilha_status read_time(sqlite3_stmt *s, int column, trilha_arena *arena, int64_t *ret_us, trilha_error *err) {
   trilha_text text;
   *ret_us = INT64_MIN;
-  trilha_status status = trilha_sqlite_column(s, column, arena, &text, err);
+  trilha_status status = trilha_sqlite_column_utf8(s, column, arena, &text, err);
   if (status != TRILHA_OK || text.data == NULL) return status;
   return trilha_sqlite_timestamp_read(text, ret_us, err);
 }
@@ -59,10 +59,10 @@ trilha_status trilha_sqlite_letter_read(sqlite3_stmt *s, trilha_arena *arena, tr
   *row = (trilha_dead_letter_row){.id = sqlite3_column_int64(s, 0),
                                   .sequence_number = sqlite3_column_int64(s, 2),
                                   .tentativas = sqlite3_column_int64(s, 8)};
-  trilha_status status = trilha_sqlite_column(s, 1, arena, &id, err);
+  trilha_status status = trilha_sqlite_column_utf8(s, 1, arena, &id, err);
   for (size_t i = 0; i < sizeof texts / sizeof texts[0] && status == TRILHA_OK; i++)
-    status =
-        trilha_sqlite_column(s, texts[i].column, arena, (trilha_text *)(void *)((char *)row + texts[i].offset), err);
+    status = trilha_sqlite_column_utf8(s, texts[i].column, arena,
+                                       (trilha_text *)(void *)((char *)row + texts[i].offset), err);
   if (status == TRILHA_OK && !trilha_uuid_parse(id, row->event_id))
     status = trilha_error_set(err, TRILHA_CORRUPT, "STORE_ROW_MALFORMED", "a dead letter's event id is no UUID");
   if (status == TRILHA_OK) status = read_time(s, 9, arena, &row->ultima_tentativa_us, err);

@@ -125,7 +125,7 @@ static trilha_status read_type(sqlite3_stmt *s, trilha_arena *arena, trilha_type
   trilha_text criado_em = {0};
   trilha_text *const texts[] = {&row->tipo, &row->versao, &row->descricao, &row->status, &row->schema, &criado_em};
   for (int i = 0; i < (int)(sizeof texts / sizeof texts[0]); i++) {
-    trilha_status status = trilha_sqlite_column(s, i, arena, texts[i], err);
+    trilha_status status = trilha_sqlite_column_utf8(s, i, arena, texts[i], err);
     if (status != TRILHA_OK) return status;
   }
   return trilha_sqlite_timestamp_read(criado_em, &row->criado_em_us, err);

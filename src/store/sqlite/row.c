@@ -177,7 +177,7 @@ static trilha_status read_texts(sqlite3_stmt *s, trilha_arena *arena, trilha_eve
       {DIGEST, &row->digest},
   };
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-    trilha_status status = trilha_sqlite_column(s, texts[i].column, arena, texts[i].text, err);
+    trilha_status status = trilha_sqlite_column_utf8(s, texts[i].column, arena, texts[i].text, err);
     if (status != TRILHA_OK) return status;
   }
   return TRILHA_OK;
@@ -199,5 +199,7 @@ trilha_status trilha_sqlite_row_read(sqlite3_stmt *s, trilha_arena *arena, trilh
   row.aggregate_sequence = sqlite3_column_int64(s, AGGREGATE_SEQUENCE);
   trilha_status status = read_texts(s, arena, &row, err);
   if (status == TRILHA_OK) *ret_row = row;
+  if (status == TRILHA_CORRUPT)
+    trilha_error_while(err, "reading the event with sequence_number %lld", (long long)row.sequence_number);
   return status;
 }

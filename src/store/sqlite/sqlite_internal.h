@@ -159,6 +159,9 @@ void trilha_sqlite_bind(sqlite3_stmt *statement, int parameter, trilha_text text
 /* A column in `arena`, terminated; absent when NULL. */
 trilha_status trilha_sqlite_column(sqlite3_stmt *statement, int column, trilha_arena *arena, trilha_text *ret_text,
                                    trilha_error *err);
+/* The same; CORRUPT STORE_ROW_MALFORMED for what is no UTF-8 or holds U+0000: a file may have other writers. */
+trilha_status trilha_sqlite_column_utf8(sqlite3_stmt *statement, int column, trilha_arena *arena, trilha_text *ret_text,
+                                        trilha_error *err);
 
 /* --- row.c --------------------------------------------------------------------------------------------- */
 

@@ -231,3 +231,14 @@ trilha_status trilha_sqlite_column(sqlite3_stmt *statement, int column, trilha_a
   *ret_text = (trilha_text){copy, borrowed.size};
   return TRILHA_OK;
 }
+
+trilha_status trilha_sqlite_column_utf8(sqlite3_stmt *statement, int column, trilha_arena *arena, trilha_text *ret_text,
+                                        trilha_error *err) {
+  trilha_status status = trilha_sqlite_column(statement, column, arena, ret_text, err);
+  if (status != TRILHA_OK || ret_text->size == 0) return status;
+  if (trilha_utf8_valid(ret_text->data, ret_text->size) && trilha_text_find(*ret_text, '\0') == NULL) return TRILHA_OK;
+  *ret_text = (trilha_text){0};
+  return trilha_error_set(err, TRILHA_CORRUPT, "STORE_ROW_MALFORMED",
+                          "column %s of a stored row is no UTF-8 text without U+0000; Trilha did not write it",
+                          sqlite3_column_name(statement, column));
+}
