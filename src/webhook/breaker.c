@@ -68,6 +68,12 @@ bool trilha_breaker_failed(trilha_breaker *b, int64_t hold_ms) {
   return opens;
 }
 
+void trilha_breaker_unasked(trilha_breaker *b) {
+  pthread_mutex_lock(&b->lock);
+  b->probing = false;
+  pthread_mutex_unlock(&b->lock);
+}
+
 bool trilha_breaker_went(trilha_breaker *b) {
   pthread_mutex_lock(&b->lock);
   bool changed = !b->gone;

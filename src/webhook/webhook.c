@@ -32,9 +32,12 @@ static void inform_breaker(trilha_webhook *w, trilha_send_result *result) {
   }
 }
 
-static void end_request(trilha_webhook_request *r, trilha_send_result *result) {
+static void end_request(trilha_webhook_request *r, bool asked, trilha_send_result *result) {
   trilha_sending *sending = r->sending;
-  inform_breaker(r->webhook, result);
+  if (asked)
+    inform_breaker(r->webhook, result);
+  else
+    trilha_breaker_unasked(&r->webhook->breaker);
   trilha_webhook_request_free(r); /* before the envelope may go away */
   trilha_sending_done(sending, result);
 }
@@ -48,7 +51,7 @@ static void add_request(trilha_webhook *w, trilha_webhook_request *r) {
   if (result.status == TRILHA_OK && curl_multi_add_handle(w->multi, r->easy) != CURLM_OK)
     result.status = trilha_error_no_memory(&result.error);
   if (result.status != TRILHA_OK) {
-    end_request(r, &result);
+    end_request(r, false, &result);
     return;
   }
   r->next = w->under_way;
@@ -85,7 +88,7 @@ static void finish_some(trilha_webhook *w) {
     trilha_webhook_request_judge(r, ended, &result);
     curl_multi_remove_handle(w->multi, r->easy);
     forget(w, r);
-    end_request(r, &result);
+    end_request(r, true, &result);
   }
 }
 
@@ -103,7 +106,7 @@ static void end_all(trilha_webhook *w) {
     trilha_error_set(&result.error, TRILHA_CANCELLED, "WEBHOOK_CLOSED", "the webhook was closed meanwhile");
     w->under_way = r->next;
     curl_multi_remove_handle(w->multi, r->easy);
-    end_request(r, &result);
+    end_request(r, false, &result);
   }
 }
 
@@ -138,7 +141,7 @@ static void begin(void *user, const trilha_envelope *envelope, trilha_sending *s
   }
   trilha_webhook_request *r = calloc(1, sizeof *r);
   if (r == NULL) {
-    trilha_breaker_failed(&w->breaker, 0);
+    trilha_breaker_unasked(&w->breaker);
     refuse(sending, TRILHA_NO_MEMORY, false, "NO_MEMORY", "out of memory");
     return;
   }

@@ -42,6 +42,8 @@ bool trilha_breaker_enter(trilha_breaker *b);
 bool trilha_breaker_succeeded(trilha_breaker *b);
 bool trilha_breaker_failed(trilha_breaker *b, int64_t hold_ms); /* hold_ms > 0: the endpoint named a time */
 bool trilha_breaker_went(trilha_breaker *b);
+/* The message whose place it was did not get as far as the endpoint: another one may find out. */
+void trilha_breaker_unasked(trilha_breaker *b);
 trilha_webhook_state trilha_breaker_state(trilha_breaker *b);
 
 /* --- sign.c: Standard Webhooks -------------------------------------------------------------------------------------

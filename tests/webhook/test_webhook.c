@@ -12,6 +12,7 @@
 #include <arpa/inet.h>
 
 #include "base/text.h"
+#include "relay/relay.h"
 #include "webhook/webhook_internal.h"
 
 /* --- the guard ------------------------------------------------------------------------------------------------ */
@@ -158,6 +159,20 @@ static void the_breaker_opens_after_failures_in_a_row_and_lets_one_message_find_
   trilha_breaker_done(&b);
 }
 
+static void a_message_that_never_reached_the_endpoint_says_nothing_about_it(void **state) {
+  trilha_breaker b;
+  (void)state;
+  trilha_breaker_init(&b, 1, 3600000);
+  assert_true(trilha_breaker_failed(&b, 0));
+  b.until = trilha_deadline_in_ms(0);
+  assert_true(trilha_breaker_enter(&b));
+  trilha_breaker_unasked(&b);
+  assert_int_equal(trilha_breaker_state(&b), TRILHA_WEBHOOK_HELD); /* neither closed by it */
+  assert_true(trilha_breaker_enter(&b));                           /* nor kept from asking */
+  assert_false(trilha_breaker_enter(&b));
+  trilha_breaker_done(&b);
+}
+
 static void an_endpoint_that_names_a_time_is_left_alone_until_then_and_one_that_went_for_good(void **state) {
   trilha_breaker b;
   int64_t again_ms = 0;
@@ -200,7 +215,43 @@ static void urls_that_are_no_plain_http_are_refused(void **state) {
   }
   assert_int_equal(trilha_webhook_new(&injected, &webhook, NULL), TRILHA_USAGE);
   assert_int_equal(trilha_webhook_new(&right, &webhook, NULL), TRILHA_OK);
+  assert_int_equal(trilha_webhook_state_now(webhook), TRILHA_WEBHOOK_OPEN_TO_ALL);
   trilha_webhook_free(webhook);
+}
+
+/* --- mapping --------------------------------------------------------------------------------------------------------
+ */
+
+static void an_envelope_is_mapped_to_the_json_that_programs_are_given(void **state) {
+  const trilha_envelope envelope = {.destination = TRILHA_TEXT("shop"),
+                                    .message_id = TRILHA_TEXT("a8767a61-82e6-4978-b826-563ee88b6727"),
+                                    .tenant_id = TRILHA_TEXT("São Paulo"),
+                                    .aggregate_type = TRILHA_TEXT("invoice"),
+                                    .aggregate_key = TRILHA_TEXT("42"),
+                                    .aggregate_sequence = 7,
+                                    .message_type = TRILHA_TEXT("invoice.issued"),
+                                    .version = TRILHA_TEXT("1.0.0"),
+                                    .origin = TRILHA_TEXT("billing"),
+                                    .correlation_id = TRILHA_TEXT("a8767a61-82e6-4978-b826-563ee88b6727"),
+                                    .occurred_at = TRILHA_TEXT("2026-06-15T10:30:00Z"),
+                                    .payload = TRILHA_TEXT("{\"total\": 1}"),
+                                    .attempt = 1};
+  const trilha_event_mapper mapper = {.map = trilha_map_envelope};
+  trilha_wire *wire = trilha_wire_new();
+  trilha_text type = {0}, value = {0};
+  TRILHA_BUFFER_SCOPED json;
+  (void)state;
+  trilha_buffer_init(&json, 0);
+  assert_non_null(wire);
+  assert_int_equal(trilha_event_mapper_apply(&mapper, &envelope, wire, NULL), TRILHA_OK);
+  trilha_envelope_write_json(&json, &envelope);
+  assert_int_equal(json.failed, TRILHA_OK);
+  trilha_text body = trilha_wire_content(wire, &type);
+  assert_true(trilha_text_is(type, "application/json"));
+  assert_int_equal(body.size, json.size);
+  assert_memory_equal(body.data, json.data, json.size);
+  assert_null(trilha_wire_header_at(wire, 0, &value).data);
+  trilha_wire_free(wire);
 }
 
 int main(void) {
@@ -210,8 +261,10 @@ int main(void) {
       cmocka_unit_test(signatures_are_those_of_the_standard_and_there_is_one_for_each_secret),
       cmocka_unit_test(secrets_of_another_form_are_refused_and_never_repeated_in_the_message),
       cmocka_unit_test(the_breaker_opens_after_failures_in_a_row_and_lets_one_message_find_out),
+      cmocka_unit_test(a_message_that_never_reached_the_endpoint_says_nothing_about_it),
       cmocka_unit_test(an_endpoint_that_names_a_time_is_left_alone_until_then_and_one_that_went_for_good),
       cmocka_unit_test(urls_that_are_no_plain_http_are_refused),
+      cmocka_unit_test(an_envelope_is_mapped_to_the_json_that_programs_are_given),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
