@@ -443,7 +443,8 @@ static void a_backend_terminated_while_it_waits_is_unknown_and_its_event_absent(
   }
   while (fixture_number(killer,
                         "SELECT count(*) FROM pg_stat_activity WHERE CASE WHEN wait_event_type = 'Lock' AND "
-                        "datname = current_database() THEN pg_terminate_backend(pid) ELSE false END") == 0)
+                        "datname = current_database() AND backend_type = 'client backend' THEN "
+                        "pg_terminate_backend(pid) ELSE false END") == 0)
     trilha_clock_sleep_ms(20);
   int status = -1;
   waitpid(child, &status, 0);

@@ -27,7 +27,8 @@ static void wait_for_a_waiter(const fixture *f) {
   PGconn *watch = fixture_session(f->url);
   while (fixture_number(watch,
                         "SELECT count(*) FROM pg_locks l JOIN pg_class c ON c.oid = l.relation "
-                        "WHERE c.relname = 'event_log_turn' AND NOT l.granted") == 0)
+                        "WHERE c.relname = 'event_log_turn' AND NOT l.granted "
+                        "AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())") == 0)
     trilha_clock_sleep_ms(5);
   PQfinish(watch);
 }
