@@ -47,6 +47,14 @@ trilha_status trilha_keyring_check_mode(int fd, const char *shown, trilha_error 
 /* Frees a buffer that held key material, wiped. */
 void trilha_keyring_wipe(trilha_buffer *buffer);
 
+/* --- NFC ------------------------------------------------------------------------------------------------- */
+
+/* Whether a valid UTF-8 text is certain to be its own NFC; false: it may be all the same. */
+bool trilha_nfc_is_certain(trilha_text text);
+/* Appends a valid UTF-8 text in NFC; `points` is room for its code points, wiped by whoever owns it. */
+trilha_status trilha_nfc_append(trilha_text text, trilha_buffer *points, trilha_buffer *out,
+                                trilha_error *err) TRILHA_MUST_USE;
+
 /* --- tokens ---------------------------------------------------------------------------------------------- */
 
 enum { TRILHA_TOKEN_DIGITS = 22 }; /* base64url characters of the MAC that are kept: 132 bits */

@@ -1,8 +1,6 @@
 /* redaction: the token that stands for a hashed leaf, "h1:<kid>:<22 base64url>". What goes into the MAC is fixed by
  * docs/adr on the hash pointer and docs/redaction.md: changing it breaks the equality of old and new tokens, so it
  * takes a new prefix (h2). */
-#include <utf8proc.h>
-
 #include "base/assert.h"
 #include "base/error.h"
 #include "json/number.h"
@@ -58,48 +56,14 @@ static trilha_text trim(trilha_text text) {
   return text;
 }
 
-/* Appends text in NFC to the message: code points are decomposed and composed in the shared buffer. */
-static trilha_status add_nfc(trilha_token_work *work, trilha_text text, trilha_error *err) {
-  const utf8proc_option_t options = UTF8PROC_STABLE | UTF8PROC_COMPOSE;
-  trilha_buffer *points = &work->points;
-  trilha_buffer_clear(points);
-  /* The first call may be short of room: it then says how many code points there are. */
-  size_t room = text.size + 16;
-  utf8proc_ssize_t count = 0;
-  for (int attempt = 0; attempt < 2; attempt++) {
-    /* reencode writes UTF-8 over the code points and a terminator behind it */
-    if (!trilha_buffer_reserve(points, room * sizeof(utf8proc_int32_t) + sizeof(utf8proc_int32_t)))
-      return trilha_buffer_check(points, err);
-    count = utf8proc_decompose((const utf8proc_uint8_t *)text.data, (utf8proc_ssize_t)text.size,
-                               (utf8proc_int32_t *)(void *)points->data, (utf8proc_ssize_t)room, options);
-    if (count < 0 || (size_t)count <= room) break;
-    room = (size_t)count;
-  }
-  if (count >= 0) count = utf8proc_reencode((utf8proc_int32_t *)(void *)points->data, count, options);
-  if (count < 0) return trilha_error_set(err, TRILHA_INTERNAL, "NFC_FAILED", "a text could not be brought to NFC");
-  trilha_buffer_append(&work->message, points->data, (size_t)count);
-  return TRILHA_OK;
-}
-
-/* Whether all of a valid UTF-8 text lies below U+0300, the first combining mark. No smaller code point decomposes in
- * NFC, takes part in a composition as its second half, or is reordered: such a text is its own NFC. The first byte of
- * every larger one is at least 0xCC, and no other byte is. */
-static bool below_the_combining_marks(trilha_text text) {
-  bool above = false;
-  for (size_t i = 0; i < text.size; i++) above |= (unsigned char)text.data[i] >= 0xCC; /* no early end: is vectorised */
-  return !above;
-}
-
 static trilha_status add_string(trilha_token_work *work, const trilha_json_value *leaf, trilha_error *err) {
   trilha_text text = trim(trilha_json_text(leaf));
-  /* ASCII is its own NFC, and so is most of what is written in Latin letters. White space is never made or unmade
-   * inside a text by NFC, only U+2000 and U+2001 become other white space, so that trimming before is trimming after.
-   */
-  if ((leaf->flags & TRILHA_JSON_ASCII) != 0 || below_the_combining_marks(text)) {
-    trilha_buffer_add_text(&work->message, text);
-    return TRILHA_OK;
-  }
-  return add_nfc(work, text, err);
+  /* White space is never made or unmade inside a text by NFC, only U+2000 and U+2001 become other white space, so that
+   * trimming before is trimming after. */
+  if ((leaf->flags & TRILHA_JSON_ASCII) == 0 && !trilha_nfc_is_certain(text))
+    return trilha_nfc_append(text, &work->points, &work->message, err);
+  trilha_buffer_add_text(&work->message, text);
+  return TRILHA_OK;
 }
 
 static trilha_status add_leaf(trilha_token_work *work, const trilha_json_value *leaf, trilha_error *err) {

@@ -1,7 +1,5 @@
 /* redaction: what of a payload is left (design of privacy; field reports B30, G1, G3; rulings R24, R25). */
 #include <locale.h>
-#include <utf8proc.h>
-
 #include "redact_test.h"
 
 #define KEEP         "{\"x-redacao\":\"manter\"}"
@@ -214,26 +212,6 @@ static void token_is_the_documented_construction(void **state) {
   trilha_keyring_free(keyring);
 }
 
-/* token.c leaves such texts as they are. Composition looks at two code points at a time. */
-static void every_text_below_the_combining_marks_is_its_own_nfc(void **state) {
-  (void)state;
-  for (utf8proc_int32_t first = 1; first < 0x300; first++)
-    for (utf8proc_int32_t second = 0x80; second < 0x300; second++) {
-      utf8proc_uint8_t text[16] = {0};
-      utf8proc_ssize_t size = utf8proc_encode_char(first, text);
-      size += utf8proc_encode_char(second, text + size);
-      utf8proc_uint8_t nfc[64];
-      utf8proc_int32_t points[16];
-      const utf8proc_option_t options = UTF8PROC_STABLE | UTF8PROC_COMPOSE;
-      utf8proc_ssize_t count = utf8proc_decompose(text, size, points, 16, options);
-      assert_in_range(count, 1, 15);
-      count = utf8proc_reencode(points, count, options);
-      memcpy(nfc, points, (size_t)count);
-      if (count != size || memcmp(nfc, text, (size_t)size) != 0)
-        fail_msg("U+%04X U+%04X change", (unsigned)first, (unsigned)second);
-    }
-}
-
 static void equal_values_give_equal_tokens_and_only_those(void **state) {
   (void)state;
   trilha_keyring *keyring = keyring_of("k1:" KEY_A);
@@ -443,7 +421,6 @@ int main(void) {
       cmocka_unit_test(bytes_are_the_same_under_a_locale_with_a_decimal_comma),
       cmocka_unit_test(coordinates_stay_together_even_when_branches_disagree),
       cmocka_unit_test(token_is_the_documented_construction),
-      cmocka_unit_test(every_text_below_the_combining_marks_is_its_own_nfc),
       cmocka_unit_test(equal_values_give_equal_tokens_and_only_those),
       cmocka_unit_test(token_depends_on_type_and_key),
       cmocka_unit_test(rotation_writes_with_the_newest_key_and_keeps_old_tokens),

@@ -8,7 +8,7 @@
 -- With flush_late the turn is given back before the disk is waited for (ADR 0018): the first transaction commits
 -- asynchronously, the second one, which holds nothing, ends when everything up to itself is on disk, the first included; then
 -- the call returns. Between the two the rows are visible but a crash could lose them: Trilha's readers wait for the disk
--- too (query log_is_durable). The second runs also when nothing was stored: a repeated id is an acknowledgement of a row
+-- too (query log_position). The second runs also when nothing was stored: a repeated id is an acknowledgement of a row
 -- that may be as young. A publisher that was alone lately asks for one plain commit instead: nobody waits for its turn.
 -- With synchronous standbys the commit waits for them under the turn: what is visible is then on a standby as well.
 --

@@ -12,11 +12,16 @@ CALL core.event_append_one($1::uuid, $2::text, $3::text, $4::timestamptz, $5::te
     $10::text, $11::text, $12::int8, $13::uuid, $14::text, $15::text, $16::text, $17::int8, $18::bool, $19::bool, $20::bool,
     NULL, NULL, NULL);
 
--- name: log_is_durable
--- No locks. In a transaction, after its snapshot was used: whether all it can see is on disk. The commit of what is visible lies
--- before the end of the WAL. What a standby shows, its primary had written to disk before sending it.
-SELECT CASE WHEN pg_catalog.pg_is_in_recovery() THEN true
-    ELSE pg_catalog.pg_current_wal_flush_lsn() >= pg_catalog.pg_current_wal_insert_lsn() END;
+-- name: log_position
+-- No locks. In a transaction, after its snapshot was used: 0 when all it can see is on disk, else the position in the WAL up to which
+-- it must be. The commit of what is visible lies before the end of the WAL. What a standby shows, its primary had written to disk before
+-- sending it.
+SELECT CASE WHEN pg_catalog.pg_is_in_recovery() OR pg_catalog.pg_current_wal_flush_lsn() >= pg_catalog.pg_current_wal_insert_lsn() THEN 0
+    ELSE pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_insert_lsn(), '0/0')::int8 END;
+
+-- name: log_reached
+-- $1: a position from log_position. No locks. Whether the WAL is on disk up to there.
+SELECT pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_flush_lsn(), '0/0') >= $1::int8;
 
 -- name: log_make_durable
 -- No locks. The COMMIT after it returns once everything written before is on disk.

@@ -1,6 +1,8 @@
 /* store/postgres: what is shown is on disk. An append gives the log's turn back before the disk is waited for (ADR
  * 0018), so a row can be visible that a crash would still lose. It must not reach a handler, a cursor or anybody else;
  * what was shown once is remembered, so that only the young end of the log is ever asked about. */
+#include <unistd.h>
+
 #include "base/error.h"
 #include "postgres_internal.h"
 
@@ -43,6 +45,25 @@ static trilha_status wait_for_the_disk(trilha_pg_store *s, trilha_pg_connection 
   return status;
 }
 
+/* The publisher whose row was seen is itself waiting for the disk: mostly it is enough to look again in a moment, which
+ * costs the server neither WAL nor a flush. */
+static trilha_status others_wait_for_the_disk(trilha_pg_connection *c, int64_t position, trilha_deadline deadline,
+                                              bool *ret_reached, trilha_error *err) {
+  TRILHA_PG_PARAMETERS_SCOPED p;
+  trilha_pg_parameters_init(&p);
+  trilha_pg_add_i64(&p, position);
+  const trilha_pg_step step = {.sql = trilha_sql_postgres_log_reached, .parameters = &p};
+  for (int look = 0; look < TRILHA_PG_DURABLE_LOOKS && !*ret_reached; look++) {
+    usleep(TRILHA_PG_DURABLE_PAUSE_US);
+    TRILHA_PG_RESULT_SCOPED *result = NULL;
+    trilha_pg_reach reach;
+    trilha_status status = trilha_pg_run(c, &step, 1, deadline, &result, &reach, err);
+    if (status != TRILHA_OK) return status;
+    *ret_reached = trilha_pg_get_bool(result, 0, 0);
+  }
+  return TRILHA_OK;
+}
+
 static int64_t largest_shown(PGresult *const *results, size_t count) {
   int64_t largest = 0;
   for (size_t i = 0; i < count; i++) {
@@ -57,10 +78,13 @@ static int64_t largest_shown(PGresult *const *results, size_t count) {
 }
 
 trilha_status trilha_pg_show_durable(trilha_pg_store *s, trilha_pg_connection *c, PGresult *const *results,
-                                     size_t count, bool all_on_disk, trilha_deadline deadline, trilha_error *err) {
+                                     size_t count, int64_t position, trilha_deadline deadline, trilha_error *err) {
   int64_t largest = largest_shown(results, count);
   if (!s->durable || is_known_durable(s, c, largest)) return TRILHA_OK;
-  trilha_status status = all_on_disk ? TRILHA_OK : wait_for_the_disk(s, c, deadline, err);
+  bool reached = position == 0;
+  trilha_status status = TRILHA_OK;
+  if (!reached) status = others_wait_for_the_disk(c, position, deadline, &reached, err);
+  if (status == TRILHA_OK && !reached) status = wait_for_the_disk(s, c, deadline, err);
   if (status == TRILHA_OK) trilha_pg_learn_durable(s, largest);
   return status;
 }

@@ -26,8 +26,10 @@ enum {
   TRILHA_PG_UNFOLLOWED_MS = 100,       /* before it is asked again whether anybody listens */
   TRILHA_PG_MARK_TRIES = 20,           /* to take the listeners' mark while publishers look at it */
   TRILHA_PG_ALONE_AFTER = 8,           /* appends that nobody else's came between: this publisher is alone */
-  TRILHA_PG_LOCK_SLACK_MS = 100,       /* a session's lock time-out is good enough for a deadline this much earlier */
-  TRILHA_PG_RECONNECT_MS_MIN = 100,    /* the listener's first pause after a loss; doubles up to the scan interval */
+  TRILHA_PG_DURABLE_LOOKS = 4,      /* looks whether a row that was read has reached the disk, before one asks for it */
+  TRILHA_PG_DURABLE_PAUSE_US = 200, /* before each; about what a flush takes */
+  TRILHA_PG_LOCK_SLACK_MS = 100,    /* a session's lock time-out is good enough for a deadline this much earlier */
+  TRILHA_PG_RECONNECT_MS_MIN = 100, /* the listener's first pause after a loss; doubles up to the scan interval */
   TRILHA_PG_VERSION_MIN = 150000
 };
 
@@ -225,10 +227,10 @@ void trilha_pg_write_transaction_done(trilha_pg_write_transaction *w);
 trilha_status trilha_pg_after_commit(trilha_status status, trilha_pg_reach reach, trilha_error *err);
 
 /* durable.c. What is shown is on disk. show_durable() is called with every answer that came from the log, before
- * anybody sees it: rows of results whose first column is sequence_number. `all_on_disk` is log_is_durable's answer from
+ * anybody sees it: rows of results whose first column is sequence_number. `position` is log_position's answer from
  * their transaction. learn: from an acknowledged append. forget: another server may answer from now on. */
 trilha_status trilha_pg_show_durable(trilha_pg_store *s, trilha_pg_connection *c, PGresult *const *results,
-                                     size_t count, bool all_on_disk, trilha_deadline deadline,
+                                     size_t count, int64_t position, trilha_deadline deadline,
                                      trilha_error *err) TRILHA_MUST_USE;
 void trilha_pg_learn_durable(trilha_pg_store *s, int64_t sequence);
 void trilha_pg_forget_durable(trilha_pg_store *s);

@@ -35,13 +35,13 @@ trilha_status trilha_pg_read(trilha_pg_store *s, const trilha_pg_step *queries, 
       {.sql = trilha_sql_postgres_transaction_begin_read},
       {.sql = trilha_sql_postgres_transaction_settings, .parameters = &settings}};
   memcpy(steps + BEFORE, queries, count * sizeof *queries);
-  steps[BEFORE + count] = (trilha_pg_step){.sql = trilha_sql_postgres_log_is_durable};
+  steps[BEFORE + count] = (trilha_pg_step){.sql = trilha_sql_postgres_log_position};
   steps[BEFORE + count + 1] = (trilha_pg_step){.sql = trilha_sql_postgres_transaction_commit};
   PGresult *results[TRILHA_PG_STEPS_MAX] = {NULL};
   trilha_pg_reach reach;
   status = trilha_pg_run(c, steps, all, deadline, results, &reach, err);
   if (status == TRILHA_OK)
-    status = trilha_pg_show_durable(s, c, results + BEFORE, count, trilha_pg_get_bool(results[BEFORE + count], 0, 0),
+    status = trilha_pg_show_durable(s, c, results + BEFORE, count, trilha_pg_get_i64(results[BEFORE + count], 0, 0),
                                     deadline, err);
   trilha_pg_give_back(s, c);
   for (size_t i = 0; i < all; i++) {
