@@ -47,10 +47,14 @@ void trilha_clock_boot_id(char out[37]) {
   close(fd);
 }
 
-void trilha_clock_sleep_ms(int64_t ms) {
-  if (ms <= 0) return;
-  struct timespec left = {.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * NS_PER_MS};
+void trilha_clock_sleep_us(int64_t us) {
+  if (us <= 0) return;
+  struct timespec left = {.tv_sec = (time_t)(us / 1000000), .tv_nsec = (long)(ms % 1000) * NS_PER_MS};
   while (clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left) == EINTR) continue;
+}
+
+void trilha_clock_sleep_ms(int64_t ms) {
+  trilha_clock_sleep_us(ms > INT64_MAX / 1000 ? INT64_MAX : ms * 1000);
 }
 
 trilha_deadline trilha_deadline_in_ms(int64_t ms) {

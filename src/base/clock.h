@@ -11,6 +11,7 @@
 int64_t trilha_clock_wall_us(void);
 int64_t trilha_clock_monotonic_ns(void);
 void trilha_clock_sleep_ms(int64_t ms);
+void trilha_clock_sleep_us(int64_t us);
 /* Microseconds since this machine started, sleep included: the same for all its processes, moved by no step of the wall
  * clock. */
 int64_t trilha_clock_boot_us(void);

@@ -1,8 +1,7 @@
 /* store/postgres: what is shown is on disk. An append gives the log's turn back before the disk is waited for (ADR
  * 0018), so a row can be visible that a crash would still lose. It must not reach a handler, a cursor or anybody else;
  * what was shown once is remembered, so that only the young end of the log is ever asked about. */
-#include <unistd.h>
-
+#include "base/clock.h"
 #include "base/error.h"
 #include "postgres_internal.h"
 
@@ -54,7 +53,7 @@ static trilha_status others_wait_for_the_disk(trilha_pg_connection *c, int64_t p
   trilha_pg_add_i64(&p, position);
   const trilha_pg_step step = {.sql = trilha_sql_postgres_log_reached, .parameters = &p};
   for (int look = 0; look < TRILHA_PG_DURABLE_LOOKS && !*ret_reached; look++) {
-    usleep(TRILHA_PG_DURABLE_PAUSE_US);
+    trilha_clock_sleep_us(TRILHA_PG_DURABLE_PAUSE_US);
     TRILHA_PG_RESULT_SCOPED *result = NULL;
     trilha_pg_reach reach;
     trilha_status status = trilha_pg_run(c, &step, 1, deadline, &result, &reach, err);
