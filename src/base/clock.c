@@ -49,7 +49,7 @@ void trilha_clock_boot_id(char out[37]) {
 
 void trilha_clock_sleep_us(int64_t us) {
   if (us <= 0) return;
-  struct timespec left = {.tv_sec = (time_t)(us / 1000000), .tv_nsec = (long)(ms % 1000) * NS_PER_MS};
+  struct timespec left = {.tv_sec = (time_t)(us / 1000000), .tv_nsec = (long)(us % 1000000) * 1000};
   while (clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left) == EINTR) continue;
 }
 
