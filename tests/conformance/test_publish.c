@@ -302,6 +302,38 @@ static void R8_a_payload_of_one_mebibyte_passes_and_one_byte_more_is_refused(voi
   free(payload);
 }
 
+/* A contract's author may write a pattern that a careless engine tries in exponentially many ways, and a citizen may
+ * write a text of any length: the publisher is answered all the same, and others are not held up. */
+static void patterns_that_explode_on_a_long_text_are_answered_and_nothing_is_stored(void **state) {
+  static const struct {
+    const char *pattern, *code;
+  } cases[] = {{"^(a+)+$", "PAYLOAD_INVALID"},
+               {"^(a|a|aa)*$", "PAYLOAD_INVALID"},
+               {"(x+x+)+y", "PAYLOAD_INVALID"},
+               {"^(?:(a+)+\\\\1)+b", "PAYLOAD_UNDECIDED"}}; /* no automaton has a back-reference */
+  enum { SIZE = 1000000 };
+  trilha_fixture *f = *state;
+  char *payload = malloc(SIZE + 32);
+  assert_non_null(payload);
+  const int head = sprintf(payload, "{\"texto\":\"");
+  memset(payload + head, 'a', SIZE);
+  memcpy(payload + head + SIZE, "!\"}", 4);
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    char tipo[32], schema[256];
+    snprintf(tipo, sizeof tipo, "teste.padrao_%zu", i);
+    snprintf(schema, sizeof schema,
+             "{\"type\":\"object\",\"properties\":{\"texto\":{\"type\":\"string\",\"pattern\":\"%s\",\"x-redacao\":"
+             "\"manter\"}}}",
+             cases[i].pattern);
+    trilha_fixture_register(f->handle, tipo, "1.0.0", schema);
+    trilha_publication p = publication_of(payload);
+    p.tipo = trilha_text_of(tipo);
+    expect_refused(f->handle, &p, cases[i].code);
+  }
+  free(payload);
+  assert_int_equal(rows(state), 0);
+}
+
 /* {"n":1,"livre":[[[…]]]} nested `depth` levels in all. */
 static char *nested(size_t depth, size_t *ret_size) {
   trilha_buffer b;
@@ -504,6 +536,7 @@ int main(void) {
       ON_A_FRESH_STORE(R2_lengths_are_counted_in_characters),
       ON_A_FRESH_STORE(R3_timestamps_round_half_away_from_2000_and_keep_their_years),
       ON_A_FRESH_STORE(R8_a_payload_of_one_mebibyte_passes_and_one_byte_more_is_refused),
+      ON_A_FRESH_STORE(patterns_that_explode_on_a_long_text_are_answered_and_nothing_is_stored),
       ON_A_FRESH_STORE(R8_B26_255_levels_pass_and_256_are_refused),
       ON_A_FRESH_STORE(B25_what_a_store_cannot_keep_is_refused_before_any_write),
       ON_A_FRESH_STORE(publish_many_stores_the_good_ones_in_order_and_names_the_bad),
