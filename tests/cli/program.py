@@ -15,7 +15,7 @@ import tap  # pylint: disable=wrong-import-position,unused-import
 
 PROGRAM = os.path.abspath(sys.argv[1])
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-TIMEOUT_S = 60
+TIMEOUT_S = 180  # liveness only
 
 
 def environment(**more):
@@ -45,7 +45,11 @@ class Folder:
         return self
 
     def __exit__(self, *_):
-        shutil.rmtree(self.path)
+        for _ in range(100):  # a child of a killed program may write its last words meanwhile
+            shutil.rmtree(self.path, ignore_errors=True)
+            if not self.path.exists():
+                return
+            time.sleep(0.1)
 
     def run(self, *words, stdin=b"", stdout=None, **env):
         if isinstance(stdin, str):
@@ -97,16 +101,17 @@ def run(*words, **more):
         return folder.run(*words, **more)
 
 
-def read_lines(process, count, seconds=30):
-    """The next `count` lines of a running program's standard output."""
-    lines, rest, end = [], b"", time.monotonic() + seconds
-    while len(lines) < count:
+def read_lines(process, count, seconds=TIMEOUT_S):
+    """The next `count` lines of a running program's standard output; what came with them is kept for the next call."""
+    end = time.monotonic() + seconds
+    come = getattr(process, "come", b"")
+    while come.count(b"\n") < count:
         left = end - time.monotonic()
-        assert left > 0, f"only {len(lines)} of {count} lines in {seconds} s: {lines}"
+        assert left > 0, f"only {come!r} instead of {count} lines in {seconds} s"
         if not select.select([process.stdout], [], [], left)[0]:
             continue
         piece = os.read(process.stdout.fileno(), 65536)
-        assert piece, f"ended after {len(lines)} of {count} lines"
-        *whole, rest = (rest + piece).split(b"\n")
-        lines += whole
+        assert piece, f"ended after {come!r} instead of {count} lines"
+        come += piece
+    *lines, process.come = come.split(b"\n", count)
     return lines

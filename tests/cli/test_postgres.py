@@ -1,9 +1,11 @@
 # cli: the same commands on a PostgreSQL database.
+import contextlib
 import json
 import os
 import secrets
 import shutil
 import subprocess
+import time
 
 import program
 from program import tap
@@ -14,7 +16,16 @@ SERVER = os.environ.get("TRILHA_TEST_POSTGRES_URL", "")
 
 def psql(url, *words, **more):
     return subprocess.run(["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", url, *words], check=True, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, timeout=60, **more).stdout
+                          stderr=subprocess.PIPE, text=True, timeout=program.TIMEOUT_S, **more).stdout
+
+
+def psql_patiently(*words):
+    """Making and dropping databases is refused while the server has not ended a session of them in time."""
+    for _ in range(20):
+        with contextlib.suppress(subprocess.CalledProcessError):
+            return psql(*words)
+        time.sleep(0.5)
+    return psql(*words)
 
 
 class Database:
@@ -24,13 +35,13 @@ class Database:
         if not SERVER or shutil.which("psql") is None:
             tap.skip("no test server (TRILHA_TEST_POSTGRES_URL) or no psql")
         self.name = "cli_" + secrets.token_hex(6)
-        psql(SERVER, "-c", f"CREATE DATABASE {self.name}")
+        psql_patiently(SERVER, "-c", f"CREATE DATABASE {self.name}")
         base, _, query = SERVER.partition("?")
         self.url = base.rsplit("/", 1)[0] + "/" + self.name + ("?" + query if query else "")
         return self
 
     def __exit__(self, *_):
-        psql(SERVER, "-c", f"DROP DATABASE {self.name} WITH (FORCE)")
+        psql_patiently(SERVER, "-c", f"DROP DATABASE {self.name} WITH (FORCE)")
 
 
 class PostgresStore(Store):
@@ -65,7 +76,7 @@ def test_tail_sees_what_another_process_publishes_on_postgresql():
         line, = program.read_lines(process, 1)
         assert json.loads(line)["sequence_number"] == "1"
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=program.TIMEOUT_S)
         assert process.returncode == 0
 
 

@@ -19,8 +19,9 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "support/loud.h"
 
-enum { NAMES_MAX = 64 };
+enum { NAMES_MAX = 64, PATIENCE_MS = 60000, TRIES = 20 };
 
 typedef struct trilha_recorded {
   pthread_mutex_t mutex;
@@ -75,6 +76,18 @@ static void run_sql(PGconn *connection, const char *sql) {
   if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) fail_msg("%s: %s", sql, PQerrorMessage(connection));
 }
 
+/* Making and dropping databases is refused while the server has not ended a session of them in time. */
+static void run_patiently(PGconn *connection, const char *sql) {
+  for (int i = 0; i < TRIES - 1; i++) {
+    PGresult *result = PQexec(connection, sql);
+    bool done = PQresultStatus(result) == PGRES_COMMAND_OK;
+    PQclear(result);
+    if (done) return;
+    trilha_clock_sleep_ms(500);
+  }
+  run_sql(connection, sql);
+}
+
 /* postgresql://…/postgres?… with the database's name replaced. */
 static void url_of_database(const char *base, const char *name, char *out, size_t size) {
   const char *authority = strstr(base, "://");
@@ -92,7 +105,7 @@ static void create_database(trilha_fixture *f) {
   snprintf(name, sizeof name, "trilha_t_%ld_%lld", (long)getpid(), (long long)trilha_clock_monotonic_ns());
   PGconn *connection = server(base);
   snprintf(sql, sizeof sql, "CREATE DATABASE %s", name);
-  run_sql(connection, sql);
+  run_patiently(connection, sql);
   PQfinish(connection);
   url_of_database(base, name, f->url, sizeof f->url);
 }
@@ -105,7 +118,7 @@ static void drop_database(const trilha_fixture *f) {
   int length = (int)strcspn(name + 1, "?");
   PGconn *connection = server(base);
   snprintf(sql, sizeof sql, "DROP DATABASE IF EXISTS %.*s WITH (FORCE)", length, name + 1);
-  run_sql(connection, sql);
+  run_patiently(connection, sql);
   PQfinish(connection);
 }
 
@@ -134,7 +147,7 @@ static int64_t count_sqlite(const trilha_fixture *f, const char *sql) {
   sqlite3 *db = NULL;
   sqlite3_stmt *statement = NULL;
   assert_int_equal(sqlite3_open_v2(f->url + strlen("sqlite:"), &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
-  sqlite3_busy_timeout(db, 10000);
+  sqlite3_busy_timeout(db, PATIENCE_MS);
   if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) != SQLITE_OK) fail_msg("%s: %s", sql, sqlite3_errmsg(db));
   assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
   int64_t value = sqlite3_column_int64(statement, 0);
@@ -158,7 +171,7 @@ void trilha_fixture_change(const trilha_fixture *f, const char *postgres, const 
   }
   sqlite3 *db = NULL;
   assert_int_equal(sqlite3_open_v2(f->url + strlen("sqlite:"), &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
-  sqlite3_busy_timeout(db, 10000);
+  sqlite3_busy_timeout(db, PATIENCE_MS);
   if (sqlite3_exec(db, sqlite, NULL, NULL, NULL) != SQLITE_OK) fail_msg("%s: %s", sqlite, sqlite3_errmsg(db));
   sqlite3_close(db);
 }
@@ -223,17 +236,21 @@ int trilha_fixture_setup(void **state) {
   trilha_error err = {0};
   if (trilha_migrate(&options, false, NULL, NULL, &err) != TRILHA_OK) fail_msg("migrate: %s: %s", err.code, err.text);
   f->handle = open_with(f, f->keyring, true);
+  f->failures_before = test_failures();
   *state = f;
   return 0;
 }
 
 int trilha_fixture_teardown(void **state) {
   trilha_fixture *f = *state;
-  trilha_close(f->handle);
+  /* After a failed assertion threads of the test may still run, and use all of this: then it is left to them. */
+  bool left = test_failures() != f->failures_before;
+  if (!left) trilha_close(f->handle);
   if (f->is_postgres) drop_database(f);
   char command[200];
   snprintf(command, sizeof command, "rm -rf '%s'", f->folder);
   int failed = system(command);
+  if (left) return failed;
   pthread_mutex_destroy(&f->recorded->mutex);
   free(f->recorded);
   free(f);

@@ -12,6 +12,7 @@ typedef struct trilha_fixture {
   bool is_postgres;
   trilha *handle; /* opened with keyring and the recording sink */
   struct trilha_recorded *recorded;
+  unsigned failures_before; /* of this test: assertions of others */
 } trilha_fixture;
 
 /* True when the suite cannot run here (no test server): says so as TAP. The caller returns 0. */

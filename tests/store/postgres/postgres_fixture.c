@@ -8,6 +8,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "support/loud.h"
+
+enum { TRIES = 20 };
 
 static const char *const server_url = "TRILHA_TEST_POSTGRES_URL", *const server_folder = "TRILHA_TEST_POSTGRES_FOLDER";
 
@@ -103,6 +106,28 @@ void fixture_terminate_others(const fixture *f) {
   while (fixture_number(f->sql, count) > 0) trilha_clock_sleep_ms(5);
 }
 
+void fixture_await(PGconn *sql, const char *query, int64_t number) {
+  trilha_deadline end = trilha_deadline_in_ms(FIXTURE_PATIENCE_MS);
+  int64_t found = fixture_number(sql, query);
+  for (; found != number && !trilha_deadline_passed(end); found = fixture_number(sql, query)) trilha_clock_sleep_ms(5);
+  if (found != number) fail_msg("%s: %lld, not %lld", query, (long long)found, (long long)number);
+}
+
+int64_t fixture_hint(const fixture *f) {
+  return fixture_number(f->sql,
+                        "SELECT coalesce(max((extract(epoch FROM query_start) * 1000000)::bigint), 0) "
+                        "FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle' "
+                        "AND query LIKE 'SELECT CASE WHEN pg_catalog.pg_try_advisory_lock%'");
+}
+
+void fixture_await_hint(const fixture *f, int64_t after) {
+  trilha_deadline end = trilha_deadline_in_ms(FIXTURE_PATIENCE_MS);
+  while (fixture_hint(f) <= after) {
+    if (trilha_deadline_passed(end)) fail_msg("no hint was sent");
+    trilha_clock_sleep_ms(5);
+  }
+}
+
 char *fixture_source(const char *path) {
   char full[1024];
   snprintf(full, sizeof full, "%s/%s", source_root(), path);
@@ -151,6 +176,22 @@ trilha_status fixture_migrate(const char *url, trilha_error *err) {
   return status;
 }
 
+/* Making and dropping databases is refused while the server has not ended a session of them in time. */
+static void run_patiently(const char *verb, const char *database, const char *how) {
+  char command[256];
+  snprintf(command, sizeof command, "%s DATABASE %s %s", verb, database, how);
+  PGconn *sql = fixture_session(getenv(server_url));
+  for (int i = 0; i < TRIES - 1; i++) {
+    PGresult *result = PQexec(sql, command);
+    bool done = PQresultStatus(result) == PGRES_COMMAND_OK;
+    PQclear(result);
+    if (done) break;
+    trilha_clock_sleep_ms(500);
+    if (i == TRIES - 2) fixture_run(sql, "%s", command);
+  }
+  PQfinish(sql);
+}
+
 int fixture_empty(void **state) {
   fixture *f = calloc(1, sizeof *f);
   assert_non_null(f);
@@ -158,11 +199,10 @@ int fixture_empty(void **state) {
   assert_non_null(server);
   snprintf(f->database, sizeof f->database, "trilha_p_%ld_%lld", (long)getpid(),
            (long long)trilha_clock_monotonic_ns());
-  PGconn *sql = fixture_session(server);
-  fixture_run(sql, "CREATE DATABASE %s", f->database);
-  PQfinish(sql);
+  run_patiently("CREATE", f->database, "");
   fixture_url_with(server, 0, f->database, f->url);
   f->sql = fixture_session(f->url);
+  f->failures_before = test_failures();
   *state = f;
   return 0;
 }
@@ -178,14 +218,14 @@ int fixture_migrated(void **state) {
 
 int fixture_teardown(void **state) {
   fixture *f = *state;
-  if (f->store != NULL) f->store->op->close(f->store);
+  /* After a failed assertion threads of the test may still run, and use all of this: then it is left to them. */
+  bool left = test_failures() != f->failures_before;
+  if (f->store != NULL && !left) f->store->op->close(f->store);
   PQfinish(f->sql);
   if (getenv(server_folder) == NULL) { /* a server of our own goes away whole: dropping costs a checkpoint each */
-    PGconn *sql = fixture_session(getenv(server_url));
-    fixture_run(sql, "DROP DATABASE %s WITH (FORCE)", f->database);
-    PQfinish(sql);
+    run_patiently("DROP", f->database, "WITH (FORCE)");
   }
-  free(f);
+  if (!left) free(f);
   return 0;
 }
 
@@ -211,7 +251,8 @@ int64_t fixture_append_one(trilha_store *store, unsigned n) {
   trilha_event_row row = fixture_row(n, "demanda.recebida");
   trilha_append_result result;
   trilha_error err = {0};
-  if (fixture_append(store, &row, 1, 10000, &result, &err) != TRILHA_OK) fail_msg("append: %s: %s", err.code, err.text);
+  if (fixture_append(store, &row, 1, FIXTURE_PATIENCE_MS, &result, &err) != TRILHA_OK)
+    fail_msg("append: %s: %s", err.code, err.text);
   return result.row.sequence_number;
 }
 
@@ -226,7 +267,8 @@ void fixture_read(trilha_store *store, int64_t after, const char *tipo, int64_t 
   *seen = (fixture_seen){.count = 0};
   trilha_text type = trilha_text_of(tipo);
   trilha_error err = {0};
-  if (store->op->events_after(store, after, &type, tipo == NULL ? 0 : 1, limit, trilha_deadline_in_ms(10000), see, seen,
-                              &seen->scanned_to, &err) != TRILHA_OK)
+  if (store->op->events_after(store, after, &type, tipo == NULL ? 0 : 1, limit,
+                              trilha_deadline_in_ms(FIXTURE_PATIENCE_MS), see, seen, &seen->scanned_to,
+                              &err) != TRILHA_OK)
     fail_msg("events_after: %s: %s", err.code, err.text);
 }
