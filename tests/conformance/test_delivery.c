@@ -293,9 +293,9 @@ static void R17_a_request_from_another_process_runs_where_the_colony_subscribes(
   publish_number(handle, "teste.a", 1);
   trilha *other = trilha_fixture_open(f, f->keyring);
   trilha_reprocessed r = {0};
-  trilha_deadline end = trilha_deadline_in_ms(20000); /* the subscription's lease is made on its own thread */
+  trilha_deadline end = trilha_deadline_in_ms(60000); /* the subscription's lease is made on its own thread */
   do {
-    assert_int_equal(trilha_reprocess(other, TRILHA_TEXT("D-4"), TRILHA_TEXT("tests"), 20000, &r, NULL), TRILHA_OK);
+    assert_int_equal(trilha_reprocess(other, TRILHA_TEXT("D-4"), TRILHA_TEXT("tests"), 60000, &r, NULL), TRILHA_OK);
   } while (r.reason != NULL && strcmp(r.reason, "no live listener") == 0 && !trilha_deadline_passed(end));
   assert_int_equal(r.reprocessados, 1);
   assert_int_equal(w.calls, 2);

@@ -1,6 +1,7 @@
 /* eventlog: group commit on a store that the test controls. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "base/error.h"
 #include "eventlog/eventlog.h"
 
-enum { THREADS = 12 };
+enum { THREADS = 12, PATIENCE_MS = 60000 };
 
 /* A store that refuses rows of type "mau", fails wholly when told to, and can be held in the middle of an append. */
 typedef struct fake_store {
@@ -60,7 +61,7 @@ static trilha_eventlog *begin(fake_store *f, unsigned batch_max) {
   pthread_cond_init(&f->changed, NULL);
   trilha_eventlog *log = NULL;
   trilha_diagnostics none = {0};
-  assert_int_equal(trilha_eventlog_new(&f->store, batch_max, 1000, &none, &log, NULL), TRILHA_OK);
+  assert_int_equal(trilha_eventlog_new(&f->store, batch_max, PATIENCE_MS, &none, &log, NULL), TRILHA_OK);
   return log;
 }
 
@@ -128,6 +129,7 @@ static void a_large_call_is_cut_into_batches_of_the_limit(void **state) {
 
 typedef struct caller {
   trilha_eventlog *log;
+  atomic_int *here; /* callers that are about to ask */
   trilha_append_item item;
   trilha_arena arena;
 } caller;
@@ -135,6 +137,7 @@ typedef struct caller {
 static void *call(void *user) {
   caller *c = user;
   fill(&c->item, 1, &c->arena);
+  atomic_fetch_add(c->here, 1);
   trilha_eventlog_append(c->log, &c->item, 1);
   return NULL;
 }
@@ -147,13 +150,15 @@ static void callers_that_come_during_a_commit_share_the_next_one(void **state) {
   f.hold = true;
   pthread_t threads[THREADS];
   static caller callers[THREADS];
+  atomic_int here = 0;
   for (int i = 0; i < THREADS; i++) {
-    callers[i] = (caller){.log = log};
+    callers[i] = (caller){.log = log, .here = &here};
     assert_int_equal(pthread_create(&threads[i], NULL, call, &callers[i]), 0);
   }
   pthread_mutex_lock(&f.mutex);
   while (f.calls == 0) pthread_cond_wait(&f.changed, &f.mutex);
   pthread_mutex_unlock(&f.mutex);
+  while (atomic_load(&here) < THREADS) trilha_clock_sleep_ms(1);
   trilha_clock_sleep_ms(300);
   pthread_mutex_lock(&f.mutex);
   f.hold = false;

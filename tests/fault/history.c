@@ -22,6 +22,8 @@
 
 extern char **environ;
 
+enum { OPEN_MS = 60000, ALIGNED = 64 };
+
 /* --- seed and size --------------------------------------------------------------------------------------------------
  */
 
@@ -105,9 +107,14 @@ void fault_wait_for_lines(const char *path, size_t count, int seconds) {
 
 trilha *fault_open(const char *url, const char *keyring) {
   trilha_options options = {.store_url = url, .keyring = keyring};
+  trilha_deadline end = trilha_deadline_in_ms(OPEN_MS);
   trilha *handle = NULL;
-  trilha_error err = {0};
-  if (trilha_open(&options, &handle, &err) == TRILHA_OK) return handle;
+  trilha_error err = {.retriable = true};
+  while (err.retriable && !trilha_deadline_passed(end)) { /* another role may hold the store */
+    err = (trilha_error){0};
+    if (trilha_open(&options, &handle, &err) == TRILHA_OK) return handle;
+    trilha_clock_sleep_ms(20);
+  }
   fprintf(stderr, "# open: %s %s\n", err.code, err.text);
   _exit(3);
 }
@@ -146,7 +153,12 @@ void fault_write(int fd, const char *format, ...) {
   va_start(arguments, format);
   int n = vsnprintf(line, sizeof line, format, arguments);
   va_end(arguments);
-  if (n < 0 || write(fd, line, (size_t)n) != n) _exit(9);
+  if (n < 1 || n > (int)sizeof line - ALIGNED) _exit(9);
+  /* A kill may cut a write where a page of the file ends: no line crosses one. */
+  size_t size = ((size_t)n + ALIGNED - 1) / ALIGNED * ALIGNED;
+  memset(line + n - 1, ' ', size - (size_t)n);
+  line[size - 1] = '\n';
+  if (write(fd, line, size) != (ssize_t)size) _exit(9);
 }
 
 /* --- publishing under faults

@@ -43,6 +43,7 @@ void fault_wait_for_lines(const char *path, size_t count, int seconds);
 trilha *fault_open(const char *url, const char *keyring);
 /* Opened for appending; closed by the end of the process. */
 int fault_open_history(const char *path);
+/* Lines, padded so that each is in the file whole or not at all, whoever is killed when. */
 void fault_write(int fd, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A role's whole life as the consumer of teste.a for D-4: runs until it is caught up (once) or killed, and closes the
  * handle. The role's exit status. */

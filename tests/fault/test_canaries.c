@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <errno.h>
 #include <libpq-fe.h>
 #include <pthread.h>
 #include <sqlite3.h>
@@ -34,7 +35,8 @@ enum {
   INVALID_ONE_IN = 4,
   FAIL_ONE_IN = 100,
   REPEAT_ONE_IN = 10,
-  MARK = 12
+  MARK = 12,
+  TRIES = 20
 };
 enum { FOLDER = 600, PIECE = 1 << 20, DEPTH_MAX = 8 };
 
@@ -214,6 +216,7 @@ static void look_into(look *l, const char *path, int depth) {
   }
   if (!S_ISDIR(found.st_mode) || depth == DEPTH_MAX) return;
   DIR *folder = opendir(path);
+  if (folder == NULL && errno == ENOENT) return; /* gone meanwhile: a neighbour's database */
   if (folder == NULL) fail_msg("%s cannot be read", path);
   for (struct dirent *e = readdir(folder); e != NULL; e = readdir(folder)) {
     char inside[FOLDER];
@@ -252,6 +255,13 @@ static void store_folder(const trilha_fixture *f, char out[FOLDER]) {
   if (access(log, R_OK) == 0) snprintf(out + strlen(out), 8, "/..");
 }
 
+/* In the test's own folder: a file that holds SQLite's log, and what was said. */
+static look look_beside(const run *r) {
+  look l = {.mark = r->mark};
+  look_into(&l, r->f->folder, 0);
+  return l;
+}
+
 static look look_everywhere(const run *r) {
   char folder[FOLDER];
   look l = {.mark = r->mark};
@@ -274,12 +284,12 @@ static void no_personal_value_reaches_a_file_a_diagnostic_or_an_error_text(void 
   assert_true(trilha_fixture_count(r.f, "SELECT count(*) FROM {log}") > fault_times(EVENTS) / 2);
 }
 
-static void write_past_trilha(const run *r, const char *value) {
+static void write_past_trilha(const run *r, const char *value, int number) {
   char sql[400], ignored[64];
   snprintf(sql, sizeof sql,
-           "INSERT INTO %s (event_id, tipo, origem, payload) VALUES ('00000000-0000-4000-8000-000000000001', 'a', 'b', "
+           "INSERT INTO %s (event_id, tipo, origem, payload) VALUES ('00000000-0000-4000-8000-%012d', 'a', 'b', "
            "'{\"nome\": \"%s\"}')",
-           r->f->is_postgres ? "core.event_log" : "core_event_log", value);
+           r->f->is_postgres ? "core.event_log" : "core_event_log", number, value);
   if (r->f->is_postgres) {
     ask_server(r->f, sql, ignored, sizeof ignored);
     return;
@@ -295,17 +305,21 @@ static void control_one_value_written_past_trilha_is_found_in_each_place(void **
   char value[MARK + 20];
   snprintf(value, sizeof value, "%s0000001", r.mark);
   assert_int_equal(look_everywhere(&r).holding, 0);
-  write_past_trilha(&r, value);
-  size_t in_store = look_everywhere(&r).holding;
-  /* PostgreSQL: in the table and in the write-ahead log; SQLite: in its write-ahead log, the fixture's handle being
-   * open. */
-  assert_true(in_store >= (r.f->is_postgres ? 2 : 1));
+  /* PostgreSQL: in the table and in the write-ahead log, which neighbours may have written over; SQLite: in its
+   * write-ahead log, the fixture's handle being open. */
+  size_t in_store = 0, wanted = r.f->is_postgres ? 2 : 1;
+  for (int i = 1; i <= TRIES && in_store < wanted; i++) {
+    write_past_trilha(&r, value, i);
+    in_store = look_everywhere(&r).holding;
+  }
+  assert_true(in_store >= wanted);
+  size_t beside = look_beside(&r).holding;
   open_handle(&r);
   trilha_diagnostic leak = {.name = "a.leak", .message = value};
   write_diagnostic(&r, &leak);
   trilha_close(r.handle);
   fclose(r.said);
-  assert_int_equal(look_everywhere(&r).holding, in_store + 1);
+  assert_int_equal(look_beside(&r).holding, beside + 1);
 }
 
 #define ON_A_FRESH_STORE(test) cmocka_unit_test_setup_teardown(test, trilha_fixture_setup, trilha_fixture_teardown)

@@ -32,7 +32,8 @@ enum {
   LONG_LINES = 1500,
   PATH = 300,
   LEASE_MS = 1000,
-  FAIL_ONE_IN = 40
+  FAIL_ONE_IN = 40,
+  COPY_MS = 30000
 };
 
 /* --- the role: publishes and consumes until it is killed
@@ -153,9 +154,12 @@ static void run_and_cut(run *r, const char *how, unsigned fail_one_in) {
   char preload[PATH];
   snprintf(preload, sizeof preload, "LD_PRELOAD=%.250s", getenv("TRILHA_TEST_LAYER"));
   off_t size = size_on_disk(r);
-  size_t lines = fault_lines(r->history) + (++r->cuts % LONG_ONE_IN == 0 ? LONG_LINES : SHORT_LINES);
+  bool is_long = ++r->cuts % LONG_ONE_IN == 0;
+  size_t lines = fault_lines(r->history) + (is_long ? LONG_LINES : SHORT_LINES);
   pid_t pid = fault_start(words, preload);
   fault_wait_for_lines(r->history, lines, 120);
+  trilha_deadline end = trilha_deadline_in_ms(COPY_MS); /* until the log is copied, however few pages a line took */
+  while (is_long && size_on_disk(r) == size && !trilha_deadline_passed(end)) trilha_clock_sleep_ms(10);
   trilha_clock_sleep_ms(fault_draw(&r->seed, 250));
   fault_kill(pid);
   r->copied += size_on_disk(r) != size;

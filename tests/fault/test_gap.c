@@ -21,6 +21,7 @@
 #include <pthread.h>
 #include <spawn.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -304,20 +305,23 @@ typedef struct history {
   size_t count, capacity;
 } history;
 
+static void add_line(history *h, const char *id, int64_t sequence) {
+  if (h->count == h->capacity) {
+    h->capacity = h->capacity == 0 ? 1024 : h->capacity * 2;
+    h->lines = realloc(h->lines, h->capacity * sizeof *h->lines);
+    assert_non_null(h->lines);
+  }
+  line *l = &h->lines[h->count++];
+  snprintf(l->id, sizeof l->id, "%s", id);
+  l->sequence = sequence;
+}
+
 static void read_history(history *h, const char *path) {
   FILE *file = fopen(path, "r");
   assert_non_null(file);
-  line l;
+  char id[37];
   long long sequence;
-  while (fscanf(file, "%36s %lld\n", l.id, &sequence) == 2) {
-    l.sequence = sequence;
-    if (h->count == h->capacity) {
-      h->capacity = h->capacity == 0 ? 1024 : h->capacity * 2;
-      h->lines = realloc(h->lines, h->capacity * sizeof *h->lines);
-      assert_non_null(h->lines);
-    }
-    h->lines[h->count++] = l;
-  }
+  while (fscanf(file, "%36s %lld\n", id, &sequence) == 2) add_line(h, id, sequence);
   fclose(file);
 }
 
@@ -401,6 +405,16 @@ static void no_consumer_skips_or_reorders_while_writers_pause_before_commit(void
   free(acknowledged.lines);
 }
 
+static void wait_until_it_reads(const child *reader) {
+  trilha_deadline end = trilha_deadline_in_ms(WRITING_MS_MAX);
+  struct stat st = {0};
+  while (st.st_size == 0 && !trilha_deadline_passed(end)) {
+    trilha_clock_sleep_ms(5);
+    if (stat(reader->path, &st) != 0) st.st_size = 0;
+  }
+  assert_true(st.st_size > 0);
+}
+
 static void control_a_cursor_on_a_bare_bigserial_is_caught_skipping(void **state) {
   trilha_fixture *f = *state;
   if (!f->is_postgres) return; /* SQLite has one writer: its control is the shortened history of the first test */
@@ -408,13 +422,22 @@ static void control_a_cursor_on_a_bare_bigserial_is_caught_skipping(void **state
   PQclear(PQexec(c,
                  "CREATE TABLE bare_log (sequence_number BIGSERIAL PRIMARY KEY, event_id uuid, tipo text, origem "
                  "text, payload jsonb)"));
-  PQfinish(c);
   char target_path[200];
   snprintf(target_path, sizeof target_path, "%s/target", f->folder);
   child reader = start(f, "naive", f->url, target_path);
   child raws[RAW_WRITERS];
   history acknowledged = {0}, delivered = {0};
+  /* One writer more, which dawdles until the reader has passed its number: however slow the machine. */
+  PGresult *late = PQexec(c,
+                          "BEGIN; INSERT INTO bare_log (event_id, tipo, origem, payload) VALUES "
+                          "(gen_random_uuid(), 'teste.a', 'late', '{}') RETURNING sequence_number, event_id");
+  assert_int_equal(PQresultStatus(late), PGRES_TUPLES_OK);
   for (int i = 0; i < RAW_WRITERS; i++) raws[i] = start(f, "raw", f->url, "bare_log");
+  wait_until_it_reads(&reader);
+  PQclear(PQexec(c, "COMMIT"));
+  PQfinish(c);
+  add_line(&acknowledged, PQgetvalue(late, 0, 1), strtoll(PQgetvalue(late, 0, 0), NULL, 10));
+  PQclear(late);
   for (int i = 0; i < RAW_WRITERS; i++) {
     wait_for(&raws[i]);
     read_history(&acknowledged, raws[i].path);

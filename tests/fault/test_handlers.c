@@ -34,6 +34,7 @@ enum {
   ATTEMPTS_MAX = 5,
   PATH = 200,
   CRASHING = 24,
+  LEASE_MS = 60000, /* a dead one's is ended by the test */
   COLONIES = 4
 };
 
@@ -262,7 +263,7 @@ static int role_consumer(const char *url, const char *path, const char *colony_n
                                      .handler = crash_or_note,
                                      .user = &x,
                                      .from = TRILHA_FROM_START,
-                                     .lease_ms = 1000,
+                                     .lease_ms = LEASE_MS,
                                      .once = true};
   trilha_consumer *consumer = NULL;
   if (trilha_consumer_new(handle, &options, &consumer, NULL) != TRILHA_OK) return 4;

@@ -56,7 +56,7 @@ def ndjson(count):
     return b"".join(json.dumps(order(number)).encode() + b"\n" for number in range(count))
 
 
-def ended_by_itself(process, seconds=60):
+def ended_by_itself(process, seconds=program.TIMEOUT_S):
     status = process.wait(seconds)
     assert status >= 0, f"ended by {signal.Signals(-status).name}"
     return status
@@ -110,7 +110,7 @@ def test_output_that_cannot_be_written_is_told_by_the_exit_status():
         assert "No space left" in outcome.err, outcome
         with open("/dev/full", "w", encoding="ascii") as full:
             process = start(store, ["publish", "--type", "none", "--origin", "loja"], stdout=subprocess.PIPE, stderr=full)
-            process.communicate(b"{}", timeout=60)
+            process.communicate(b"{}", timeout=program.TIMEOUT_S)
         assert process.returncode == 3, process.returncode  # what it had to say about the refusal is lost, the refusal is not
 
 
@@ -120,7 +120,7 @@ def test_following_ends_when_its_reader_leaves():
         process = store.start("events", "tail", "--json", "--from-start")
         program.read_lines(process, 3)
         process.stdout.close()
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + program.TIMEOUT_S
         while process.poll() is None and time.monotonic() < deadline:
             assert store.ndjson([order(9)]).status == 0
             time.sleep(0.1)
@@ -135,7 +135,7 @@ def test_control_a_program_that_does_not_expect_it_is_ended_by_the_signal():
         os.close(writing)
         os.read(reading, 1)
         os.close(reading)
-        assert process.wait(60) == -signal.SIGPIPE, process.returncode
+        assert process.wait(program.TIMEOUT_S) == -signal.SIGPIPE, process.returncode
 
 
 tap.run(globals())

@@ -61,7 +61,7 @@ def test_a_service_whose_store_goes_away_is_alive_and_not_ready_and_ready_again_
         server.until(lambda: server.status("/readyz").status == 200)
         for _ in range(2 * int(os.environ.get("TRILHA_FAULT_TIMES", "1"))):
             take_away(server)
-            server.until(lambda: server.status("/readyz").status == 503, seconds=60)
+            server.until(lambda: server.status("/readyz").status == 503)
             assert server.status("/livez").status == 200
             assert server.status("/readyz").body == b"not ready\n"
             statusz = server.status("/statusz").json()
@@ -71,7 +71,7 @@ def test_a_service_whose_store_goes_away_is_alive_and_not_ready_and_ready_again_
             for secret in (b"127.0.0.1", b"trilha.db", b"trilha_test"):
                 assert secret not in answer.body, answer
             bring_back(server)
-            server.until(lambda: server.status("/readyz").status == 200, seconds=60)
+            server.until(lambda: server.status("/readyz").status == 200)
             assert server.get("/api/events").json()["total"] == 1
         assert server.stop() == 0
 

@@ -36,7 +36,7 @@ enum {
   STRIDE = 6,
   STACK_SIZE = 60000,
   PATH = 200,
-  OVER_MS = 20000,
+  OVER_MS = 120000,
   OUT_MS = 4000
 };
 

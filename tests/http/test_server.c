@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "http/http.h"
 
-enum { WAIT_MS = 20000, CONNECTIONS = 8 };
+enum { WAIT_MS = 60000, CONNECTIONS = 8, SHORT_MS = 400 };
 
 typedef struct scene {
   trilha_http_server *server;
@@ -45,7 +45,7 @@ static void handle(void *user, const trilha_http_request *request, trilha_http_a
                            request->query.data == NULL ? "" : request->query.data, request->body.size);
 }
 
-static int setup(void **state) {
+static int start_with(void **state, unsigned request_ms) {
   scene *s = calloc(1, sizeof *s);
   trilha_error error = {0};
   trilha_http_options options = {.name = "test",
@@ -54,8 +54,8 @@ static int setup(void **state) {
                                  .connections_max = CONNECTIONS,
                                  .header_bytes_max = 4096,
                                  .body_bytes_max = 1000,
-                                 .request_ms = 400,
-                                 .response_ms = 5000,
+                                 .request_ms = request_ms,
+                                 .response_ms = WAIT_MS,
                                  .handler = handle,
                                  .user = s};
   if (trilha_http_start(&options, &s->server, &error) != TRILHA_OK) fail_msg("%s", error.text);
@@ -63,10 +63,19 @@ static int setup(void **state) {
   return 0;
 }
 
+/* A stalled machine must not lose a client its request: only tests of that deadline have a short one. */
+static int setup(void **state) {
+  return start_with(state, WAIT_MS);
+}
+
+static int setup_impatient(void **state) {
+  return start_with(state, SHORT_MS);
+}
+
 static int teardown(void **state) {
   scene *s = *state;
   atomic_store(&s->release, true);
-  trilha_http_stop(s->server, 1000);
+  trilha_http_stop(s->server, WAIT_MS);
   free(s);
   return 0;
 }
@@ -208,7 +217,7 @@ static void a_body_at_the_limit_is_taken(void **state) {
 
 /* Sends one byte at a time until the server has had enough; false when it never has. */
 static bool is_ended_while_dripping(int fd, const char *text) {
-  for (int i = 0; i < 200; i++) {
+  for (trilha_deadline end = trilha_deadline_in_ms(WAIT_MS); !trilha_deadline_passed(end);) {
     if (send(fd, text[0] == '\0' ? "x" : text, 1, MSG_NOSIGNAL) < 0) return true;
     if (text[0] != '\0') text++;
     struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -219,9 +228,10 @@ static bool is_ended_while_dripping(int fd, const char *text) {
 
 static void a_request_of_a_byte_at_a_time_is_ended_at_its_deadline(void **state) {
   scene *s = *state;
-  int fd = dial(s), body = dial(s);
+  int fd = dial(s);
   assert_true(is_ended_while_dripping(fd, "GET / HTTP/1.1\r\nHost: t\r\nX: "));
   static const char head[] = "POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 900\r\n\r\n";
+  int body = dial(s);
   say(body, head, sizeof head - 1);
   assert_true(is_ended_while_dripping(body, ""));
   close(fd);
@@ -231,20 +241,23 @@ static void a_request_of_a_byte_at_a_time_is_ended_at_its_deadline(void **state)
 
 static void an_idle_connection_is_ended_too(void **state) {
   char out[64];
-  int silent = dial(*state);
+  int silent = dial(*state), status = 0;
   assert_true(read_all(silent, out, sizeof out));
-  int served = dial(*state);
-  static const char request[] = "GET / HTTP/1.1\r\nHost: t\r\n\r\n";
-  char answer[4096];
-  say(served, request, sizeof request - 1);
-  assert_true(read_all(served, answer, sizeof answer));
-  assert_int_equal(status_of(answer), 200);
   close(silent);
-  close(served);
+  static const char request[] = "GET / HTTP/1.1\r\nHost: t\r\n\r\n";
+  for (int i = 0; i < 20 && status == 0; i++) { /* a request that was late itself has no answer */
+    char answer[4096];
+    int served = dial(*state);
+    say(served, request, sizeof request - 1);
+    assert_true(read_all(served, answer, sizeof answer));
+    status = status_of(answer);
+    close(served);
+  }
+  assert_int_equal(status, 200);
 }
 
 static void wait_for_connections(const scene *s, size_t count) {
-  for (int i = 0; i < 2000 && trilha_http_connections(s->server) != count; i++) trilha_clock_sleep_ms(5);
+  for (int i = 0; i < WAIT_MS / 5 && trilha_http_connections(s->server) != count; i++) trilha_clock_sleep_ms(5);
   assert_int_equal(trilha_http_connections(s->server), count);
 }
 
@@ -342,7 +355,8 @@ static void a_taken_port_is_told(void **state) {
   assert_int_equal(trilha_http_start(&options, &second, &error), TRILHA_INVALID);
 }
 
-#define ON_SERVER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define ON_SERVER(test)           cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define ON_IMPATIENT_SERVER(test) cmocka_unit_test_setup_teardown(test, setup_impatient, teardown)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
@@ -351,8 +365,8 @@ int main(void) {
       ON_SERVER(framing_with_two_readings_is_refused_and_nothing_smuggled_runs),
       ON_SERVER(what_is_too_large_is_refused),
       ON_SERVER(a_body_at_the_limit_is_taken),
-      ON_SERVER(a_request_of_a_byte_at_a_time_is_ended_at_its_deadline),
-      ON_SERVER(an_idle_connection_is_ended_too),
+      ON_IMPATIENT_SERVER(a_request_of_a_byte_at_a_time_is_ended_at_its_deadline),
+      ON_IMPATIENT_SERVER(an_idle_connection_is_ended_too),
       ON_SERVER(connections_above_the_limit_read_503_and_the_others_go_on),
       ON_SERVER(slow_handlers_do_not_hold_the_others_up),
       ON_SERVER(a_stop_lets_requests_under_way_end_and_takes_no_new_ones),

@@ -33,7 +33,8 @@ enum {
   THREADS = 64,
   HANDLES = 4,
   PAYLOAD_BYTES_MAX = 1048576,
-  SECONDS_MAX = 120 /* liveness only */
+  SECONDS_MAX = 600,   /* liveness only */
+  DESCRIPTORS_MORE = 8 /* connections of a pool, made when two threads want one at a time; a leak is one a batch */
 };
 
 static int wanted_or(const char *variable, int otherwise) {
@@ -129,7 +130,7 @@ static void expect_flat(const char *what, long before_kib, int descriptors_befor
   print_message("# %s: %ld KiB, then %ld KiB\n", what, before_kib, rss_kib());
   if (!SANITIZED && rss_kib() > before_kib + GROWTH_KIB_MAX)
     fail_msg("%s: from %ld to %ld KiB", what, before_kib, rss_kib());
-  assert_int_equal(descriptors(), descriptors_before);
+  assert_in_range(descriptors(), 0, descriptors_before + DESCRIPTORS_MORE);
 }
 
 static void publishing_and_consuming_leave_memory_and_descriptors_flat(void **state) {

@@ -19,7 +19,7 @@
 #include "outbox/producer.h"
 #include "trilha/relay.h"
 
-enum { SEEN_MAX = 4096, PATIENCE_MS = 20000 };
+enum { SEEN_MAX = 4096, PATIENCE_MS = 60000 };
 
 #define CHECKED(call)                                                                   \
   do {                                                                                  \

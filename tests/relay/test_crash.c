@@ -23,7 +23,7 @@
 
 extern char **environ;
 
-enum { KEYS = 3, MESSAGES = 24, ROUNDS = 10, PATIENCE_MS = 60000, HELD_STATUS = 8, BROKEN_STATUS = 9 };
+enum { KEYS = 3, MESSAGES = 24, ROUNDS = 10, PATIENCE_MS = 120000, HELD_STATUS = 8, BROKEN_STATUS = 9 };
 
 /* --- the worker, a process of its own
  * ------------------------------------------------------------------------------------- */
@@ -65,7 +65,7 @@ static int role_worker(const char *url) {
                                         .transports = &transport,
                                         .transport_count = 1,
                                         .run = 4,
-                                        .lease_ms = 400,
+                                        .lease_ms = 20000, /* a dead worker's is ended by the test */
                                         .timeout_ms = 200,
                                         .margin_ms = 100,
                                         .backoff_ms = 1,
@@ -100,9 +100,29 @@ static void bury(pid_t pid) {
              WIFEXITED(ended) && WEXITSTATUS(ended) == HELD_STATUS ? "a message before its time" : "an error");
 }
 
-static void kill_worker(pid_t pid) {
+/* What the dead held ends now: waiting for it would be the test's time. */
+static void end_leases(const trilha_producer *p, pid_t pid) {
+  char sql[200];
+  snprintf(
+      sql, sizeof sql,
+      p->pg != NULL
+          ? "UPDATE {p}outbox_lane SET due_at = clock_timestamp() WHERE state = 'L' AND lease_owner LIKE '%%:%ld:%%'"
+          : "UPDATE {p}outbox_lane SET due_us = 1 WHERE state = 'L' AND lease_owner LIKE '%%:%ld:%%'",
+      (long)pid);
+  trilha_producer_run(p, sql);
+}
+
+static void kill_worker(const trilha_producer *p, pid_t pid) {
   kill(pid, SIGKILL);
   bury(pid);
+  end_leases(p, pid);
+}
+
+/* It dies by itself, or the test hangs and fails by its time-out. */
+static void let_die(const trilha_producer *p, const char *fault) {
+  pid_t pid = start_worker(p->f, fault);
+  bury(pid);
+  end_leases(p, pid);
 }
 
 /* --- the history checker
@@ -145,7 +165,7 @@ static void finish(trilha_producer *p) {
   while (!all_applied(p) && !trilha_deadline_passed(patience)) trilha_clock_sleep_ms(20);
   while (trilha_producer_count(p, "SELECT count(*) FROM {p}outbox_lane") > 0 && !trilha_deadline_passed(patience))
     trilha_clock_sleep_ms(20);
-  kill_worker(pid);
+  kill_worker(p, pid);
   assert_true(history_is_right(p));
   assert_int_equal(trilha_producer_count(p, "SELECT count(*) FROM {p}outbox_lane"), 0);
   assert_int_equal(trilha_producer_count(p, "SELECT count(*) FROM {p}producer_outbox WHERE status <> 'Dispatched'"), 0);
@@ -165,10 +185,10 @@ static void a_worker_killed_between_any_two_steps_loses_repeats_and_reorders_no_
   trilha_producer p = begin(state);
   for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
     say_some(&p, MESSAGES);
-    bury(start_worker(f, faults[i])); /* it dies by itself, or the test hangs and fails by its time-out */
+    let_die(&p, faults[i]);
   }
-  bury(start_worker(f, f->is_postgres ? "postgres.exchange.after_answer=kill:9" : "sqlite.write.after_commit=kill:3"));
-  bury(start_worker(f, f->is_postgres ? "postgres.exchange.before_send=kill:9" : "sqlite.write.before_commit=kill:3"));
+  let_die(&p, f->is_postgres ? "postgres.exchange.after_answer=kill:9" : "sqlite.write.after_commit=kill:3");
+  let_die(&p, f->is_postgres ? "postgres.exchange.before_send=kill:9" : "sqlite.write.before_commit=kill:3");
   finish(&p);
   trilha_producer_close(&p);
 }
@@ -183,12 +203,12 @@ static void workers_killed_at_random_moments_lose_repeat_and_reorder_no_effect(v
   for (int i = 0; i < ROUNDS; i++) {
     say_some(&p, MESSAGES / 2);
     trilha_clock_sleep_ms(rand_r(&seed) % 60);
-    kill_worker(workers[i % 2]);
+    kill_worker(&p, workers[i % 2]);
     workers[i % 2] = start_worker(f, NULL);
   }
   finish(&p);
-  kill_worker(workers[0]);
-  kill_worker(workers[1]);
+  kill_worker(&p, workers[0]);
+  kill_worker(&p, workers[1]);
   trilha_producer_close(&p);
 }
 

@@ -261,7 +261,8 @@ static void a_worker_that_outlived_its_lease_confirms_nothing(void **state) {
   CHECKED(trilha_relay_new(&options, &relay, error));
   trilha_deadline leased = trilha_deadline_in_ms(options.lease_ms); /* at least until then */
   assert_int_equal(pthread_create(&thread, NULL, run_relay, relay), 0);
-  while (times_seen(&slow, "1", 0) == 0) trilha_clock_sleep_ms(5);
+  trilha_deadline begun = trilha_deadline_in_ms(PATIENCE_MS);
+  while (times_seen(&slow, "1", 0) == 0 && !trilha_deadline_passed(begun)) trilha_clock_sleep_ms(5);
   char now[32];
   status_of(&p, "1", 1, now);
   int64_t sent = drain_with(fast(*state, &to_quick, 1), 1).sent;
@@ -335,7 +336,7 @@ static void every_tenant_gets_its_turn_where_there_are_more_than_a_claim_can_vis
 }
 
 /* Pages that one claim of 8 lanes touches. */
-static int64_t pages_of_a_claim(const trilha_producer *p) {
+static int64_t pages_of_one_claim(const trilha_producer *p) {
   char plan[8192];
   for (int warm = 0; warm < 2; warm++) { /* plans are made by the first */
     trilha_producer_run(p, "UPDATE {p}outbox_lane SET state = 'R', due_at = now() WHERE state = 'L'");
@@ -348,6 +349,16 @@ static int64_t pages_of_a_claim(const trilha_producer *p) {
   const char *hit = strstr(plan, "\"Shared Hit Blocks\": "), *read = strstr(plan, "\"Shared Read Blocks\": ");
   assert_true(hit != NULL && read != NULL);
   return strtoll(strchr(hit, ':') + 1, NULL, 10) + strtoll(strchr(read, ':') + 1, NULL, 10);
+}
+
+/* The least of several: neighbours that change their schemas make a session forget its catalogue now and then. */
+static int64_t pages_of_a_claim(const trilha_producer *p) {
+  int64_t least = INT64_MAX;
+  for (int i = 0; i < 5; i++) {
+    int64_t pages = pages_of_one_claim(p);
+    if (pages < least) least = pages;
+  }
+  return least;
 }
 
 /* On PostgreSQL alone: on SQLite the statements name their index. */

@@ -146,6 +146,13 @@ void relay_set(relay *r, relay_cut cut) {
   pthread_mutex_unlock(&r->lock);
 }
 
+bool relay_is_set(relay *r) {
+  pthread_mutex_lock(&r->lock);
+  bool waits = r->cut != RELAY_PASS;
+  pthread_mutex_unlock(&r->lock);
+  return waits;
+}
+
 int relay_round_trips(relay *r) {
   pthread_mutex_lock(&r->lock);
   int count = r->round_trips;

@@ -18,6 +18,8 @@ typedef struct relay relay;
 /* Listens on a free loopback port and connects to server_port for each client. */
 relay *relay_start(int server_port, int *ret_port);
 void relay_set(relay *r, relay_cut cut);
+/* Whether that cut still waits for its request. */
+bool relay_is_set(relay *r);
 /* Requests are runs of bytes from the client between two answers: one request and its answer are one round trip. */
 int relay_round_trips(relay *r);
 void relay_stop(relay *r);

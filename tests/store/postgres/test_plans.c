@@ -54,9 +54,12 @@ static void make_plans_while_empty(fixture *f) {
   for (int i = 0; i < 10; i++) {
     fixture_read(f->store, 0, "rare", 1000, seen);
     fixture_read(f->store, 0, NULL, 1000, seen);
-    assert_int_equal(f->store->op->event_by_id(f->store, id, trilha_deadline_in_ms(5000), NULL, NULL, NULL),
-                     TRILHA_NOT_FOUND);
-    assert_int_equal(f->store->op->last_event(f->store, trilha_deadline_in_ms(5000), &last, id, &any, NULL), TRILHA_OK);
+    assert_int_equal(
+        f->store->op->event_by_id(f->store, id, trilha_deadline_in_ms(FIXTURE_PATIENCE_MS), NULL, NULL, NULL),
+        TRILHA_NOT_FOUND);
+    assert_int_equal(
+        f->store->op->last_event(f->store, trilha_deadline_in_ms(FIXTURE_PATIENCE_MS), &last, id, &any, NULL),
+        TRILHA_OK);
   }
   free(seen);
 }
@@ -95,8 +98,9 @@ static void get_by_id(fixture *f, int round) {
   unsigned char id[16] = {[9] = 1};
   int found = 0;
   id[15] = (unsigned char)(round + 1);
-  assert_int_equal(f->store->op->event_by_id(f->store, id, trilha_deadline_in_ms(5000), count_row, &found, NULL),
-                   TRILHA_OK);
+  assert_int_equal(
+      f->store->op->event_by_id(f->store, id, trilha_deadline_in_ms(FIXTURE_PATIENCE_MS), count_row, &found, NULL),
+      TRILHA_OK);
   assert_int_equal(found, 1);
 }
 
@@ -112,7 +116,7 @@ static void append_present(fixture *f, int round) {
   row.event_id[15] = 9;
   trilha_append_result result;
   trilha_error err = {0};
-  assert_int_equal(fixture_append(f->store, &row, 1, 5000, &result, &err), TRILHA_OK);
+  assert_int_equal(fixture_append(f->store, &row, 1, FIXTURE_PATIENCE_MS, &result, &err), TRILHA_OK);
   assert_false(result.stored);
 }
 
@@ -122,8 +126,8 @@ static void query_correlation(fixture *f, int round) {
   filter.correlacao_id[15] = (unsigned char)(round + 1);
   int found = 0;
   int64_t total = 0;
-  assert_int_equal(f->store->op->events_query(f->store, &filter, 100, 0, trilha_deadline_in_ms(5000), count_row, &found,
-                                              &total, NULL),
+  assert_int_equal(f->store->op->events_query(f->store, &filter, 100, 0, trilha_deadline_in_ms(FIXTURE_PATIENCE_MS),
+                                              count_row, &found, &total, NULL),
                    TRILHA_OK);
   assert_int_equal(found, 3);
   assert_int_equal(total, 3);
@@ -135,8 +139,8 @@ static void query_moment(fixture *f, int round) {
       .has_timestamp_inicio = true, .has_timestamp_fim = true, .timestamp_inicio_us = at, .timestamp_fim_us = at};
   int found = 0;
   int64_t total = 0;
-  assert_int_equal(f->store->op->events_query(f->store, &filter, 100, 0, trilha_deadline_in_ms(5000), count_row, &found,
-                                              &total, NULL),
+  assert_int_equal(f->store->op->events_query(f->store, &filter, 100, 0, trilha_deadline_in_ms(FIXTURE_PATIENCE_MS),
+                                              count_row, &found, &total, NULL),
                    TRILHA_OK);
   assert_int_equal(total, 1);
 }

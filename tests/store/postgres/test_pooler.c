@@ -63,8 +63,8 @@ static void *publish(void *user) {
     int64_t total = 0, scanned = 0;
     const trilha_text types[] = {TRILHA_TEXT("a"), TRILHA_TEXT("c")};
     trilha_event_filter filter = {.origem = TRILHA_TEXT("D-1a")};
-    trilha_deadline soon = trilha_deadline_in_ms(20000);
-    trilha_status status = fixture_append(p->store, &row, 1, 20000, &result, &err);
+    trilha_deadline soon = trilha_deadline_in_ms(FIXTURE_PATIENCE_MS);
+    trilha_status status = fixture_append(p->store, &row, 1, FIXTURE_PATIENCE_MS, &result, &err);
     if (status == TRILHA_OK) status = p->store->op->event_by_id(p->store, row.event_id, soon, ignore, NULL, &err);
     if (status == TRILHA_OK)
       status = p->store->op->events_after(p->store, 0, types, 2, 10, soon, ignore, NULL, &scanned, &err);
@@ -141,7 +141,7 @@ static void a_follower_through_the_pooler_lives_by_the_scan_interval(void **stat
   int64_t start = trilha_clock_monotonic_ns();
   for (int i = 0; i < 5; i++) assert_int_equal(store->op->wait(store, INT64_MAX, TRILHA_NO_DEADLINE, &err), TRILHA_OK);
   int64_t ms = (trilha_clock_monotonic_ns() - start) / 1000000;
-  assert_in_range(ms, 495, 5000);
+  assert_in_range(ms, 495, FIXTURE_PATIENCE_MS);
   store->op->close(store);
 }
 

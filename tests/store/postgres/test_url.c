@@ -7,7 +7,7 @@
 static void expect_secret_kept(const char *url, trilha_status expected, const char *shown) {
   trilha_store *store = NULL;
   trilha_error err = {0};
-  const trilha_store_options options = {.url = trilha_text_of(url), .connect_timeout_ms = 2000};
+  const trilha_store_options options = {.url = trilha_text_of(url), .connect_timeout_ms = FIXTURE_PATIENCE_MS};
   trilha_status status = trilha_postgres_open(&options, &store, &err);
   if (status != expected) fail_msg("%s: %s %s", url, err.code, err.text);
   if (strstr(err.text, "S3CR") != NULL || strstr(err.text, "RET9") != NULL) fail_msg("shown: %s", err.text);
@@ -61,7 +61,7 @@ static void B34_a_refused_password_is_not_in_the_error_nor_in_the_display_url(vo
 static void a_good_url_of_every_form_is_accepted(void **state) {
   fixture *f = *state;
   char url[FIXTURE_URL_SIZE + 64];
-  snprintf(url, sizeof url, "postgres%s?application_name=t%%20t&connect_timeout=5", f->url + strlen("postgresql"));
+  snprintf(url, sizeof url, "postgres%s?application_name=t%%20t&connect_timeout=60", f->url + strlen("postgresql"));
   trilha_store *store = fixture_open(url);
   store->op->close(store);
 }

@@ -126,7 +126,7 @@ void fixture_append(trilha_store *store, uint64_t first, size_t count, const cha
 static sqlite3 *raw(const char *path) {
   sqlite3 *db = NULL;
   assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
-  sqlite3_busy_timeout(db, 10000);
+  sqlite3_busy_timeout(db, 60000);
   return db;
 }
 

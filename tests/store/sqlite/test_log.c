@@ -303,7 +303,7 @@ static void a_waiting_reader_wakes_for_an_append_of_its_own_process_or_another(v
   assert_int_equal(f->store->op->wait(f->store, 0, trilha_deadline_in_ms(30), NULL), TRILHA_TIMEOUT);
   pthread_t thread;
   assert_int_equal(pthread_create(&thread, NULL, append_soon, f->store), 0);
-  assert_int_equal(f->store->op->wait(f->store, 0, trilha_deadline_in_ms(20000), NULL), TRILHA_OK);
+  assert_int_equal(f->store->op->wait(f->store, 0, trilha_deadline_in_ms(60000), NULL), TRILHA_OK);
   pthread_join(thread, NULL);
   assert_int_equal(f->store->op->wait(f->store, 0, trilha_deadline_in_ms(0), NULL), TRILHA_OK);
   pid_t child = fork();
@@ -314,7 +314,7 @@ static void a_waiting_reader_wakes_for_an_append_of_its_own_process_or_another(v
     store->op->close(store);
     _exit(0);
   }
-  assert_int_equal(f->store->op->wait(f->store, 1, trilha_deadline_in_ms(20000), NULL), TRILHA_OK);
+  assert_int_equal(f->store->op->wait(f->store, 1, trilha_deadline_in_ms(60000), NULL), TRILHA_OK);
   fixture_join(child);
 }
 
@@ -348,7 +348,7 @@ static void a_waiting_reader_sees_what_a_foreign_program_wrote_at_its_next_look(
                                   "('00000000-0000-0000-0000-000000000001', 'a', 'D-1', '{}')",
                                   said),
                       "");
-  assert_int_equal(f->store->op->wait(f->store, 0, trilha_deadline_in_ms(20000), NULL), TRILHA_OK);
+  assert_int_equal(f->store->op->wait(f->store, 0, trilha_deadline_in_ms(60000), NULL), TRILHA_OK);
 }
 
 static void a_query_past_its_deadline_is_stopped_and_the_reader_goes_on(void **state) {
