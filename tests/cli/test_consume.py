@@ -1,14 +1,17 @@
 # cli: durable consumers that are other programs, their dead letters, and what an operator does about them.
+import contextlib
 import json
 import os
+import re
 import signal
+import sqlite3
 import sys
 import time
 
 import program
 from program import run, tap
 from stores import Store, order, parsed
-from test_postgres import SERVER, Database, PostgresStore
+from test_postgres import SERVER, Database, PostgresStore, psql
 
 TYPE = "pedido.criado"
 CONSUME = ("consume", "--colony", "D-4", "--type", TYPE)
@@ -42,8 +45,8 @@ for line in sys.stdin:
         os.close(1)
         time.sleep(600)
     else:
-        if order.startswith("slow"):
-            time.sleep(1.5)
+        while order.startswith("slow") and not os.path.exists(f"go-{sequence}"):
+            time.sleep(0.02)
         print("ok", sequence, flush=True)
 '''
 PYTHON = sys.executable
@@ -90,7 +93,7 @@ def cursor(store):
     return int(rows[0]["last_sequence"]) if rows else None
 
 
-def wait_until(condition, what, seconds=30):
+def wait_until(condition, what, seconds=program.TIMEOUT_S):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, f"not within {seconds} s: {what}"
@@ -99,8 +102,30 @@ def wait_until(condition, what, seconds=30):
 
 def finish(process):
     """Waits; the two streams and the status."""
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=program.TIMEOUT_S)
     return program.Outcome(process.returncode, out.decode(), err.decode())
+
+
+def end_leases(store):
+    """What a dead consumer holds ends now: waiting for it would be the test's time."""
+    if isinstance(store, PostgresStore):
+        psql(store.url, "-c", "UPDATE core.consumer_lease SET expires_at = clock_timestamp()")
+        return
+    with contextlib.closing(sqlite3.connect(store.path / "trilha.db", timeout=60)) as database, database:
+        database.execute("UPDATE core_consumer_lease SET boot_us = 0")
+
+
+def has_taken(process, number):
+    """Whether the program has taken the signal from the system."""
+    status = open(f"/proc/{process.pid}/status", encoding="ascii").read()
+    return not int(re.search(r"^ShdPnd:\s*(\w+)", status, re.M).group(1), 16) >> (number - 1) & 1
+
+
+def is_gone(pid):
+    try:
+        return open(f"/proc/{pid}/stat", encoding="ascii").read().split()[2] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 # --- the protocol ---------------------------------------------------------------------------------------------
@@ -149,11 +174,10 @@ def test_child_that_hangs_or_closes_its_output_is_ended_within_the_timeout():
     with Store() as store:
         store.write("handler.py", HANDLER)
         fill(store, "hang", "close", "good")
-        started = time.monotonic()
-        outcome = consume(store, "--from", "start", "--timeout", "1")
-        assert outcome.status == 0 and time.monotonic() - started < 25, outcome
+        outcome = consume(store, "--from", "start", "--timeout", "6")  # of 600 that it would hang
+        assert outcome.status == 0, outcome
         late, closed = letters(store)
-        assert late["mensagem_erro"] == "the command did not answer within 1 seconds" and late["pilha_erro"] == "about to hang"
+        assert late["mensagem_erro"] == "the command did not answer within 6 seconds" and late["pilha_erro"] == "about to hang"
         assert closed["mensagem_erro"].startswith("no answer: the command was ended by signal"), closed
         for _, pid in seen(store)[:2]:
             assert not os.path.exists(f"/proc/{pid}"), "the child is still there"
@@ -163,9 +187,8 @@ def test_child_that_never_reads_does_not_block_past_the_timeout():
     with Store() as store:
         assert store.publish({"pedido": "x" * 500000}).status == 0
         for words in (("--exec", "sleep", "600"), ("--each", "--exec", "sleep", "600")):
-            started = time.monotonic()
-            outcome = store.run(*CONSUME, "--from", "start", "--once", "--timeout", "1", *words)
-            assert outcome.status == 0 and time.monotonic() - started < 20, outcome
+            outcome = store.run(*CONSUME, "--from", "start", "--once", "--timeout", "1", *words)  # of 600
+            assert outcome.status == 0, outcome
             row, = letters(store)
             assert row["mensagem_erro"] == "the command did not answer within 1 seconds"
 
@@ -173,11 +196,10 @@ def test_child_that_never_reads_does_not_block_past_the_timeout():
 def test_children_of_the_child_are_ended_with_it():
     with Store() as store:
         fill(store, "P-1")
-        store.run(*CONSUME, "--from", "start", "--once", "--timeout", "1",
+        store.run(*CONSUME, "--from", "start", "--once", "--timeout", "6",
                   "--shell", "sleep 600 & echo $! > grandchild; wait")
         pid = int((store.path / "grandchild").read_text())
-        wait_until(lambda: not os.path.exists(f"/proc/{pid}") or
-                   open(f"/proc/{pid}/stat", encoding="ascii").read().split()[2] == "Z", "the grandchild ended")
+        wait_until(lambda: is_gone(pid), "the grandchild ended")
 
 
 def test_child_that_leaves_after_each_answer_is_started_again_without_a_failure():
@@ -322,6 +344,9 @@ def test_sigterm_finishes_the_running_event_and_loses_and_repeats_nothing():
             process = store.start(*CONSUME, "--from", "start", "--exec", PYTHON, "handler.py")
             wait_until(lambda wanted=last: wanted in sequences(store), "the slow event began")
             process.send_signal(number)
+            wait_until(lambda running=process, sent=number: has_taken(running, sent), "the signal was taken")
+            time.sleep(0.2)  # from the thread that took it to the one that stops
+            store.write(f"go-{last}", "")
             outcome = finish(process)
             assert outcome.status == 0 and outcome.err == "", outcome
             assert sequences(store)[-1] == cursor(store) == last and letters(store) == []
@@ -361,11 +386,11 @@ def test_killed_consumer_resumes_without_a_gap_and_repeats_at_most_the_one_in_fl
 
 def test_second_consumer_of_a_colony_stands_by_and_takes_over_when_the_holder_is_killed():
     for store in stores():
-        words = (*CONSUME, "--from", "start", "--lease", "1", "--exec", PYTHON, "handler.py")
+        words = (*CONSUME, "--from", "start", "--exec", PYTHON, "handler.py")
         fill(store, "P-1")
-        first = store.start(*words)
+        first = store.start("consume", "--lease", "60", *words[1:])
         wait_until(lambda: sequences(store) == [1], "the first consumes")
-        second = store.start(*words)
+        second = store.start("consume", "--lease", "1", *words[1:])  # looks often
         fill(store, *["P"] * 5)
         wait_until(lambda: len(seen(store)) == 6, "the first goes on")
         assert len({pid for _, pid in seen(store)}) == 1, "both consumed"
@@ -373,6 +398,7 @@ def test_second_consumer_of_a_colony_stands_by_and_takes_over_when_the_holder_is
         assert f":{first.pid}:" in row["holder"] and row["state"] == "live"
         first.kill()
         finish(first)
+        end_leases(store)
         fill(store, *["P"] * 5)
         wait_until(lambda: len(set(sequences(store))) == 11, "the second took over")
         row, = parsed(store.run("consumers", "list", "--json").out)

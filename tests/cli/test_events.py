@@ -75,11 +75,13 @@ def test_table_for_people_has_a_foot_and_empty_results_say_so():
 
 def test_table_fits_the_terminal():
     with Store() as store:
+        years = [time.strftime("%Y-", time.gmtime())]
         assert store.publish({"pedido": "água e esgoto " * 20}).status == 0
+        years.append(time.strftime("%Y-", time.gmtime()))
         for columns in (80, 120, 140):
             shown = store.run_in_terminal("events", "list", columns=columns, NO_COLOR="1").out
             assert max(len(line) for line in shown.splitlines()) <= columns, shown
-            assert "…" in shown and "2026-" in shown and ("PAYLOAD" in shown) == (columns > 100), shown
+            assert "…" in shown and any(year in shown for year in years) and ("PAYLOAD" in shown) == (columns > 100), shown
 
 
 def test_show_gives_every_field_and_a_missing_event_the_contract_words():
@@ -126,7 +128,6 @@ def test_tail_sees_what_another_process_publishes():
     with Store() as store:
         filled(store, 3)
         process = store.start("events", "tail", "--json")
-        published = time.monotonic()
         for attempt in range(200):  # the first ones may come before it looks
             assert store.publish({"pedido": f"T-{attempt}"}).status == 0
             if program.select.select([process.stdout], [], [], 0.2)[0]:
@@ -134,9 +135,8 @@ def test_tail_sees_what_another_process_publishes():
         line, = program.read_lines(process, 1)
         row = json.loads(line)
         assert row["payload"]["pedido"].startswith("T-") and int(row["sequence_number"]) > 3
-        assert time.monotonic() - published < 30
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=program.TIMEOUT_S)
         assert process.returncode == 0 and err == b"", err
 
 
@@ -149,7 +149,7 @@ def test_tail_from_the_start_gives_everything_and_goes_on():
         line, = program.read_lines(process, 1)
         assert json.loads(line)["sequence_number"] == "4"
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=30)
+        process.communicate(timeout=program.TIMEOUT_S)
         assert process.returncode == 0
 
 
@@ -159,7 +159,7 @@ def test_tail_after_a_number_starts_there():
         process = store.start("events", "tail", "--after", "3")
         assert [json.loads(line)["sequence_number"] for line in program.read_lines(process, 2)] == ["4", "5"]
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=program.TIMEOUT_S)
     outcome = run("events", "tail", "--after", "3", "--from-start")
     assert outcome.status == 2 and "cannot be given together" in outcome.err
 
@@ -169,7 +169,7 @@ def test_tail_whose_reader_went_away_ends_quietly_at_the_next_event():
         process = store.start("events", "tail", "--from-start")
         process.stdout.close()
         assert store.publish({"pedido": "P-1"}).status == 0
-        assert process.wait(30) == 0
+        assert process.wait(program.TIMEOUT_S) == 0
         assert process.stderr.read() == b""
         process.stderr.close()
         process.stdin.close()
@@ -182,7 +182,7 @@ def test_replay_into_a_reader_that_has_enough_ends_quietly():
         assert program.read_lines(process, 1)
         process.stdout.close()
         err = process.stderr.read()
-        assert process.wait(30) == 0 and err == b"", err
+        assert process.wait(program.TIMEOUT_S) == 0 and err == b"", err
         process.stderr.close()
         process.stdin.close()
 
@@ -202,7 +202,7 @@ def test_closed_streams_are_errors_and_never_become_files_of_the_store():
         filled(store, 3)
         for closing in (">&-", "<&- >&- 2>&-"):
             done = program.subprocess.run(["bash", "-c", f'"$0" events list {closing}', program.PROGRAM], cwd=store.path,
-                                          env=program.environment(), timeout=60, check=False,
+                                          env=program.environment(), timeout=program.TIMEOUT_S, check=False,
                                           stdout=program.subprocess.PIPE, stderr=program.subprocess.PIPE)
             assert done.returncode == 1, (closing, done)
         assert store.events()["total"] == 3

@@ -1,7 +1,10 @@
 # cli: publishing, one event and a stream of them, and every way in which that goes wrong.
 import json
 import os
+import pty
+import select
 import signal
+import subprocess
 import time
 
 import program
@@ -284,7 +287,7 @@ def test_endless_line_is_read_in_bounded_memory():
         process.stdin.flush()
         peak = [line for line in open(f"/proc/{process.pid}/status", encoding="ascii") if line.startswith("VmHWM")]
         process.stdin.write(b"\n" + json.dumps(order(1)).encode())  # and the last line has no end
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=program.TIMEOUT_S)
         results = parsed(out.decode())
         assert [r["line"] for r in results] == [1, 2] and results[1]["status"] == "ok"
         limit_kb = (200 if "ASAN_OPTIONS" in os.environ else 64) << 10
@@ -297,10 +300,10 @@ def test_slow_stream_is_not_held_back():
         for number in range(3):
             process.stdin.write(json.dumps(order(number)).encode() + b"\n")
             process.stdin.flush()
-            line, = program.read_lines(process, 1, 20)
+            line, = program.read_lines(process, 1)
             assert json.loads(line)["sequence_number"] == str(number + 1)
         process.stdin.close()
-        assert process.wait(30) == 0
+        assert process.wait(program.TIMEOUT_S) == 0
         process.stdout.close()
         process.stderr.close()
 
@@ -312,7 +315,7 @@ def test_interrupted_stream_stops_cleanly_and_says_where():
         process.stdin.flush()
         program.read_lines(process, 1)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=program.TIMEOUT_S)
         assert process.returncode == 1 and b"stopped at line 2" in err and b"1 published" in err, err
         assert store.events()["total"] == 1
 
@@ -340,11 +343,20 @@ def test_missing_file_is_named():
 
 def test_progress_shows_on_a_terminal_after_a_second():
     with Store() as store:
-        path = store.write("many.ndjson", "".join(json.dumps(order(n)) + "\n" for n in range(30000)))
-        started = time.monotonic()
-        shown = store.run_in_terminal("publish", "--ndjson", path, "--json").out
-        if time.monotonic() - started > 2:
-            assert " lines, " in shown and "/s" in shown
+        os.mkfifo(store.path / "slow.ndjson")
+        terminal, its = pty.openpty()
+        with subprocess.Popen([program.PROGRAM, "publish", "--ndjson", "slow.ndjson", "--json"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=its, cwd=store.path, env=program.environment(TERM="xterm")) as process:
+            os.close(its)
+            shown, end = b"", time.monotonic() + program.TIMEOUT_S
+            with open(store.path / "slow.ndjson", "wb", buffering=0) as lines:
+                while b" lines, " not in shown or b"/s" not in shown:
+                    assert time.monotonic() < end, shown
+                    lines.write(json.dumps(order(1)).encode() + b"\n")
+                    if select.select([terminal], [], [], 0.02)[0]:
+                        shown += os.read(terminal, 65536)
+            assert process.wait(program.TIMEOUT_S) == 0
+        os.close(terminal)
 
 
 def test_portuguese_locale_translates_results_but_never_the_contract_words():

@@ -146,7 +146,7 @@ def test_reader_that_went_away_ends_the_program_quietly():
         process.stdin.close()
         err = process.stderr.read()
         process.stderr.close()
-        assert process.wait(30) == 0 and err == b""
+        assert process.wait(program.TIMEOUT_S) == 0 and err == b""
 
 
 def test_portuguese_locale_speaks_portuguese_and_other_locales_english():
@@ -177,7 +177,7 @@ def test_B34_the_process_list_shows_no_password():
         for words in (["--store", f"postgresql://u:S3CR%40T:MARK@{place}?password=SECOND"], [f"--store=postgres://u:MARK@{place}"]):
             running = folder.start("events", "list", *words)
             try:
-                silent.settimeout(30)
+                silent.settimeout(program.TIMEOUT_S)
                 connection, _ = silent.accept()  # the whole URL reached the driver
                 shown = pathlib.Path(f"/proc/{running.pid}/cmdline").read_bytes().decode()
                 connection.close()

@@ -84,7 +84,7 @@ class Server:
     def stop(self):
         if self.process and self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-            self.process.communicate(timeout=60)
+            self.process.communicate(timeout=program.TIMEOUT_S)
         return self.process.returncode
 
     def connect(self, port=None):
@@ -93,8 +93,8 @@ class Server:
 
     def log(self, name):
         """The diagnostics of that name so far."""
-        lines = (pathlib.Path(self.store.path) / "serve.log").read_text(encoding="utf-8").splitlines()
-        return [entry for entry in map(json.loads, filter(lambda line: line.startswith("{"), lines)) if entry["name"] == name]
+        whole, _, _ = (pathlib.Path(self.store.path) / "serve.log").read_text(encoding="utf-8").rpartition("\n")
+        return [entry for entry in map(json.loads, filter(lambda line: line.startswith("{"), whole.splitlines())) if entry["name"] == name]
 
     def reload(self):
         """SIGHUP; returns when it was taken over or refused, and says which."""
@@ -127,10 +127,12 @@ class Server:
     def raw(self, text):
         """What comes back for these bytes, up to the end of the connection."""
         with socket.create_connection(("127.0.0.1", self.api_port), timeout=60) as connection:
-            connection.sendall(text)
             answer = b""
-            while piece := connection.recv(65536):
-                answer += piece
+            with contextlib.suppress(ConnectionError):  # a server that has heard enough closes before it has read all
+                connection.sendall(text)
+            with contextlib.suppress(ConnectionError):
+                while piece := connection.recv(65536):
+                    answer += piece
             return answer
 
     @contextlib.contextmanager
@@ -146,7 +148,7 @@ class Server:
         finally:
             test_postgres.psql(test_postgres.SERVER, "-c", allow.format("true"))
 
-    def until(self, ask, seconds=30):
+    def until(self, ask, seconds=program.TIMEOUT_S):
         """Asks again until it is true."""
         end = time.monotonic() + seconds
         while not (answer := ask()):

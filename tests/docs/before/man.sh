@@ -25,12 +25,13 @@ JSON
   jq -c '{tipo: "demanda.recebida", origem: "D-1a", payload: .}' payload.json >requests.ndjson
 
   cat >handler.py <<'PYTHON'
-import json, os, signal, sys
+import json, os, signal, sys, time
 for line in sys.stdin:
     os.kill(os.getppid(), signal.SIGTERM)
+    time.sleep(1)  # it is stopping by then, and asks for no other
     print("ok", json.loads(line)["sequence_number"], flush=True)
 PYTHON
-  printf '#!/bin/sh\ncat >/dev/null\nkill -TERM $PPID\n' >handle
+  printf '#!/bin/sh\ncat >/dev/null\nkill -TERM $PPID\nsleep 1\n' >handle
   printf '#!/bin/sh\nwhile read -r event; do echo "ok $(printf %%s "$event" | jq -r .sequence_number)"; done\n' >handler
   printf '#!/bin/sh\nread -r event\nexec <&-\ntrilha publish --type demanda.recebida --origin D-1a payload.json\n' >my-consumer
   chmod +x handle handler my-consumer
