@@ -118,12 +118,14 @@ static void kill_worker(const trilha_producer *p, pid_t pid) {
   end_leases(p, pid);
 }
 
+#ifdef TRILHA_FAULT_POINTS
 /* It dies by itself, or the test hangs and fails by its time-out. */
 static void let_die(const trilha_producer *p, const char *fault) {
   pid_t pid = start_worker(p->f, fault);
   bury(pid);
   end_leases(p, pid);
 }
+#endif
 
 /* --- the history checker
  * ---------------------------------------------------------------------------------------------------- */
