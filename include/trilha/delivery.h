@@ -23,11 +23,15 @@ typedef struct trilha_delivery trilha_delivery;
 TRILHA_API const char *trilha_delivery_colonia(const trilha_delivery *delivery);
 TRILHA_API const char *trilha_delivery_event_id(const trilha_delivery *delivery); /**< NULL in a batch of several */
 TRILHA_API const char *trilha_delivery_correlacao_id(const trilha_delivery *delivery); /**< may be NULL */
+/** The W3C traceparent of this call: of its span `event.process` where the handle exports spans, else the running
+ * event's own; NULL where there is none. What the handler calls may carry it on. */
+TRILHA_API const char *trilha_delivery_traceparent(const trilha_delivery *delivery);
 /** 1 for the first; one more than the failures that are recorded. In a batch: the largest of its events'. */
 TRILHA_API int64_t trilha_delivery_attempt(const trilha_delivery *delivery);
 /** Publishes as trilha_publish() with the context: correlacao_id and causation_id that are absent are taken from the
- * running event (in a batch of several there is none). Its own subscribers run after the outer handler has returned: a
- * handler that starts a thread which publishes to the same colony, and waits for that thread, waits for itself. */
+ * running event (in a batch of several there is none), and its span is a child of the handler's. Its own subscribers
+ * run after the outer handler has returned: a handler that starts a thread which publishes to the same colony, and
+ * waits for that thread, waits for itself. */
 TRILHA_API trilha_status trilha_delivery_publish(trilha_delivery *delivery, const trilha_publication *publication,
                                                  trilha_publish_result *ret_result,
                                                  trilha_error *error) TRILHA_MUST_USE;

@@ -25,6 +25,22 @@ typedef struct trilha trilha;
 
 /* --- opening ------------------------------------------------------------------------------------------- */
 
+/** Where spans and metrics of a handle go: an OpenTelemetry collector, over OTLP/HTTP with JSON. Sent in batches by a
+ * thread of its own; a publish or a handler never waits for it: a span that finds the queue full is dropped and
+ * counted. Zero-initialise. */
+typedef struct trilha_otlp_options {
+  const char *endpoint; /**< http or https URL to which "/v1/traces" and "/v1/metrics" are added, such as
+                           "http://127.0.0.1:4318"; NULL: nothing is measured or sent */
+  const char *headers;  /**< sent along, as the OTEL_EXPORTER_OTLP_HEADERS of OpenTelemetry: "name=value,name=value",
+                           values  percent-encoded; never shown; NULL: none */
+  const char *ca_file;  /**< PEM certificates that vouch for the endpoint; NULL: the system's */
+  const char *service_name; /**< the resource's service.name; NULL: "trilha" */
+  unsigned interval_ms;     /**< the longest that a span or a number waits to be sent; default 5000 */
+  unsigned timeout_ms;      /**< of one request; default 10000 */
+  unsigned queue_max;       /**< spans that may wait, at most 65536; default 2048 */
+  unsigned flush_ms;        /**< how long trilha_close() may take to send what waits; default 2000 */
+} trilha_otlp_options;
+
 /** How to open. Zero-initialise, then set what you need; zero and NULL mean the documented default. */
 typedef struct trilha_options {
   const char *store_url; /**< "sqlite:PATH" or "postgresql://…"; NULL: "sqlite:trilha.db" */
@@ -39,6 +55,7 @@ typedef struct trilha_options {
   const char *user;     /**< who works through this handle: the audit rows of calls that name nobody; NULL: "unknown" */
   bool unsafe_no_fsync; /**< acknowledge before data is on disk; for tests and throw-away data only */
   trilha_diagnostics diagnostics;
+  trilha_otlp_options otlp; /**< default: none */
 } trilha_options;
 
 /** Opens a store. NOT_FOUND (code STORE_NOT_INITIALIZED): no Trilha schema there and `create` is false; UNSUPPORTED
@@ -46,7 +63,8 @@ typedef struct trilha_options {
  * password. */
 TRILHA_API trilha_status trilha_open(const trilha_options *options, trilha **ret_handle,
                                      trilha_error *error) TRILHA_MUST_USE;
-/** Waits for calls under way on other threads' batches, then frees everything. NULL is allowed. */
+/** Waits for calls under way on other threads' batches, sends what OTLP still holds within its flush_ms, then frees
+ * everything. NULL is allowed. */
 TRILHA_API void trilha_close(trilha *handle);
 
 /* --- events -------------------------------------------------------------------------------------------- */
@@ -92,7 +110,9 @@ typedef struct trilha_publication {
   trilha_text tenant_id, company_id, aggregate_type, aggregate_key; /**< optional, at most 255 characters each */
   int64_t aggregate_sequence;                                       /**< optional, from 1; 0: none */
   trilha_text causation_id;                                         /**< optional UUID */
-  trilha_text traceparent, tracestate;                              /**< optional, W3C Trace Context */
+  /** Optional, W3C Trace Context. A handle that exports spans stores the context of its own span `event.publish`, a
+   * child of this one, or of the handler that runs on this thread; any other stores what is given. */
+  trilha_text traceparent, tracestate;
 } trilha_publication;
 
 /** One reason why a payload was refused. Never carries a value of the payload. */
@@ -259,6 +279,19 @@ typedef struct trilha_registered_types {
 TRILHA_API trilha_status trilha_registry_list(trilha *handle, trilha_text tipo, trilha_registered_types **ret_types,
                                               trilha_error *error) TRILHA_MUST_USE;
 TRILHA_API void trilha_registered_types_free(trilha_registered_types *types);
+
+/* --- telemetry ------------------------------------------------------------------------------------------ */
+
+/** What became of spans so far, and of requests to the collector. */
+typedef struct trilha_otlp_counts {
+  int64_t spans_waiting;
+  int64_t spans_sent;      /**< the collector took them */
+  int64_t spans_dropped;   /**< the queue was full, or the collector did not take them */
+  int64_t requests_failed; /**< each try counts */
+} trilha_otlp_counts;
+/** UNSUPPORTED (OTLP_OFF) on a handle that was opened without options.otlp.endpoint. */
+TRILHA_API trilha_status trilha_otlp_count(trilha *handle, trilha_otlp_counts *ret_counts,
+                                           trilha_error *error) TRILHA_MUST_USE;
 
 /* --- installing ---------------------------------------------------------------------------------------- */
 

@@ -11,6 +11,7 @@
 #include "eventlog/eventlog.h"
 #include "redaction/redaction.h"
 #include "registry/registry.h"
+#include "telemetry/telemetry.h"
 
 /* Limits (docs/limits.md; rulings R2 and R8). Characters are code points. */
 #define TRILHA_PAYLOAD_BYTES_MAX    ((size_t)1048576)
@@ -23,9 +24,10 @@
 
 typedef struct trilha_bus trilha_bus;
 
-/* Borrows everything for its life; keyring may be NULL. */
+/* Borrows everything for its life; keyring and telemetry may be NULL. */
 trilha_status trilha_bus_new(trilha_eventlog *log, trilha_registry *registry, const trilha_keyring *keyring,
-                             trilha_deadletter *deadletter, const trilha_diagnostics *diagnostics, trilha_bus **ret_bus,
+                             trilha_deadletter *deadletter, trilha_telemetry *telemetry,
+                             const trilha_diagnostics *diagnostics, trilha_bus **ret_bus,
                              trilha_error *err) TRILHA_MUST_USE;
 void trilha_bus_free(trilha_bus *bus);
 

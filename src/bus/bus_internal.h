@@ -25,6 +25,7 @@ struct trilha_bus {
   trilha_live *live;
   trilha_registry *registry;
   const trilha_keyring *keyring;
+  trilha_telemetry *telemetry; /* NULL: nothing is measured */
   trilha_diagnostics diagnostics;
 
   pthread_mutex_t mutex; /* guards the idle workbenches */
@@ -47,6 +48,8 @@ typedef struct trilha_preparation {
   /* step 2 and 3 */
   trilha_text versao;
   const trilha_registry_type *type; /* acquired, or NULL */
+  bool registered;                  /* the type was found: its name may be repeated */
+  trilha_span span;                 /* event.publish */
 } trilha_preparation;
 
 trilha_workbench *trilha_workbench_take(trilha_bus *bus, trilha_error *err);

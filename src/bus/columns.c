@@ -39,29 +39,8 @@ static trilha_status uuid(trilha_text text, const char *name, bool *ret_has, uns
   return TRILHA_OK;
 }
 
-static bool is_hex(const char *p, size_t n, bool *ret_zero) {
-  *ret_zero = true;
-  for (size_t i = 0; i < n; i++) {
-    if (!((p[i] >= '0' && p[i] <= '9') || (p[i] >= 'a' && p[i] <= 'f'))) return false;
-    if (p[i] != '0') *ret_zero = false;
-  }
-  return true;
-}
-
-/* W3C Trace Context, section 3.2: version, trace id, parent id, flags, in lower-case hexadecimal; ids are not all zero.
- */
-static bool is_traceparent(trilha_text t) {
-  bool version, trace, parent, flags;
-  if (t.size < 55 || t.data[2] != '-' || t.data[35] != '-' || t.data[52] != '-') return false;
-  if (!is_hex(t.data, 2, &version) || !is_hex(t.data + 3, 32, &trace) || !is_hex(t.data + 36, 16, &parent) ||
-      !is_hex(t.data + 53, 2, &flags))
-    return false;
-  if (memcmp(t.data, "ff", 2) == 0 || trace || parent) return false;
-  return version ? t.size == 55 : t.size == 55 || t.data[55] == '-';
-}
-
 static trilha_status trace_context(const trilha_publication *p, trilha_event_row *row, trilha_error *err) {
-  if (p->traceparent.data != NULL && !is_traceparent(p->traceparent))
+  if (p->traceparent.data != NULL && !trilha_trace_parse(p->traceparent, NULL))
     return bad(err, "TRACEPARENT_INVALID", "traceparent", "a W3C Trace Context value: 00-<32 hex>-<16 hex>-<2 hex>");
   if (p->traceparent.size > TRILHA_SIDE_CHARS_MAX)
     return bad(err, "TRACEPARENT_INVALID", "traceparent", "at most 255 characters");

@@ -39,8 +39,8 @@ static void add_fields(trilha_buffer *out, const trilha_publication *p, const tr
     trilha_buffer_add_i64(out, p->aggregate_sequence);
     trilha_buffer_add_char(out, '\0');
   }
-  add(out, "traceparent", row->traceparent);
-  add(out, "tracestate", row->tracestate);
+  add(out, "traceparent", p->traceparent); /* not the row's, which may be that of our own span */
+  add(out, "tracestate", p->tracestate);
 }
 
 trilha_status trilha_digest(const trilha_bus *bus, const trilha_publication *publication, const trilha_event_row *row,

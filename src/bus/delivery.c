@@ -31,6 +31,11 @@ const char *trilha_delivery_correlacao_id(const trilha_delivery *delivery) {
   const trilha_event *event = running(delivery);
   return event == NULL ? NULL : event->correlacao_id;
 }
+const char *trilha_delivery_traceparent(const trilha_delivery *delivery) {
+  const trilha_event *event = running(delivery);
+  if (delivery->traceparent[0] != '\0') return delivery->traceparent;
+  return event == NULL ? NULL : event->traceparent;
+}
 int64_t trilha_delivery_attempt(const trilha_delivery *delivery) {
   return delivery->attempt->attempt;
 }
@@ -111,9 +116,68 @@ static void say_outcome(const trilha_bus *bus, const trilha_attempt *attempt, bo
   trilha_emit(&bus->diagnostics, TRILHA_ERROR, "event.handler_failed", "Falha em manipulador de evento", &fields);
 }
 
+/* --- the span ----------------------------------------------------------------------------------------------- */
+
+static size_t count_of(const trilha_attempt *attempt) {
+  return attempt->count == 0 ? 1 : attempt->count;
+}
+
+/* Where the events came from; *ret_sampled: whether any of them is sampled or carries no context. */
+static size_t gather_links(const trilha_attempt *attempt, trilha_trace links[TRILHA_SPAN_LINKS_MAX],
+                           bool *ret_sampled) {
+  size_t n = 0, count = count_of(attempt);
+  *ret_sampled = false;
+  for (size_t i = 0; i < count && n < TRILHA_SPAN_LINKS_MAX; i++) {
+    const char *text = attempt->event[i].traceparent;
+    if (text != NULL && trilha_trace_parse(trilha_text_of(text), &links[n]))
+      *ret_sampled |= links[n++].sampled;
+    else
+      *ret_sampled = true;
+  }
+  return n;
+}
+
+/* A trace of its own: a delivery may come days after its publish, and many times. It is linked, never a child. */
+static void begin_span(const trilha_bus *bus, const trilha_attempt *attempt, struct trilha_delivery *delivery) {
+  trilha_trace links[TRILHA_SPAN_LINKS_MAX];
+  bool sampled;
+  if (bus->telemetry == NULL) return;
+  size_t count = gather_links(attempt, links, &sampled);
+  if (sampled) trilha_span_begin(bus->telemetry, NULL, &delivery->span);
+  delivery->traced = delivery->span.recorded || count > 0;
+  delivery->trace = delivery->span.recorded || count == 0 ? delivery->span.own : links[0];
+  if (delivery->span.recorded) trilha_trace_format(&delivery->span.own, delivery->traceparent);
+}
+
+static void end_span(const trilha_bus *bus, const trilha_attempt *attempt, const struct trilha_delivery *delivery,
+                     bool success, int64_t took_ns) {
+  trilha_trace links[TRILHA_SPAN_LINKS_MAX];
+  bool sampled;
+  trilha_measure_process(bus->telemetry, attempt->colonia, success, took_ns);
+  if (!delivery->span.recorded) return;
+  trilha_span_facts facts = {.kind = TRILHA_SPAN_PROCESS,
+                             .took_ns = took_ns,
+                             .colonia = attempt->colonia,
+                             .attempt = attempt->attempt,
+                             .events = count_of(attempt),
+                             .links = links,
+                             .link_count = gather_links(attempt, links, &sampled)};
+  const trilha_event *event = attempt->event;
+  if (facts.events == 1) {
+    facts.tipo = trilha_text_of(event->tipo);
+    facts.event_id = trilha_text_of(event->event_id);
+    facts.origem = trilha_text_of(event->origem);
+    facts.sequence_number = event->sequence_number;
+    if (event->correlacao_id != NULL) facts.correlacao_id = trilha_text_of(event->correlacao_id);
+  }
+  /* Not the handler's own words: they may hold what redaction removed. */
+  if (!success) facts.error_code = TRILHA_TEXT("HANDLER_FAILED");
+  trilha_span_end(bus->telemetry, &delivery->span, &facts);
+}
+
 static trilha_status call_handler(const trilha_attempt *attempt, trilha_delivery *delivery) {
   if (attempt->handler != NULL) return attempt->handler(attempt->user, attempt->event, delivery);
-  return attempt->batch_handler(attempt->user, attempt->event, attempt->count == 0 ? 1 : attempt->count, delivery);
+  return attempt->batch_handler(attempt->user, attempt->event, count_of(attempt), delivery);
 }
 
 void trilha_protected_call(trilha_bus *bus, const trilha_attempt *attempt, trilha_outcome *ret_outcome) {
@@ -126,6 +190,7 @@ void trilha_protected_call(trilha_bus *bus, const trilha_attempt *attempt, trilh
   memcpy(colonia, attempt->colonia.data, attempt->colonia.size);
   colonia[attempt->colonia.size] = '\0';
   struct trilha_delivery delivery = {.bus = bus, .attempt = attempt, .outcome = ret_outcome, .colonia = colonia};
+  begin_span(bus, attempt, &delivery);
   trilha_delivery_enter(bus->live, &delivery);
   int64_t from = trilha_clock_monotonic_ns();
   trilha_status status = call_handler(attempt, &delivery);
@@ -139,4 +204,5 @@ void trilha_protected_call(trilha_bus *bus, const trilha_attempt *attempt, trilh
   }
   free(colonia);
   say_outcome(bus, attempt, ret_outcome->success, took);
+  end_span(bus, attempt, &delivery, ret_outcome->success, took);
 }

@@ -143,7 +143,7 @@ trilha_nesting trilha_live_nesting(trilha_live *live) {
   pthread_mutex_lock(&live->mutex);
   for (const struct trilha_delivery *d = live->running; d != NULL; d = d->next)
     if (pthread_equal(d->thread, self)) {
-      nesting = (trilha_nesting){true, d->ticket, d->depth + 1};
+      nesting = (trilha_nesting){true, d->ticket, d->depth + 1, d->traced, d->trace};
       break; /* the innermost comes first */
     }
   pthread_mutex_unlock(&live->mutex);

@@ -21,6 +21,10 @@ struct trilha_delivery {
   char *colonia;         /* terminated copy */
   trilha_ticket *ticket; /* of the publish whose thread this is; NULL outside live delivery */
   unsigned depth;        /* 0 for an event that no handler caused */
+  trilha_span span;      /* event.process */
+  bool traced;           /* `trace` is set: of the span, or of an event that is not sampled */
+  trilha_trace trace;
+  char traceparent[TRILHA_TRACEPARENT_SIZE]; /* of the span; "" when it is not recorded */
 };
 
 /* What a publish on this thread belongs to. */
@@ -28,6 +32,8 @@ typedef struct trilha_nesting {
   bool nested;
   trilha_ticket *ticket; /* NULL: nested outside live delivery (a durable consumer's handler): it drains for itself */
   unsigned depth;
+  bool traced; /* what is published here belongs to `trace` */
+  trilha_trace trace;
 } trilha_nesting;
 
 trilha_status trilha_live_new(trilha_bus *bus, trilha_live **ret_live, trilha_error *err);

@@ -106,6 +106,7 @@ typedef struct unruled {
 static void say_unruled(void *user, trilha_text pointer) {
   const unruled *u = user;
   trilha_fields fields = {0};
+  trilha_measure_redaction_drop(u->bus->telemetry);
   trilha_fields_text(&fields, "tipo", u->p->type->tipo);
   trilha_fields_text(&fields, "versao_schema", u->p->type->versao);
   trilha_fields_text(&fields, "pointer", pointer);

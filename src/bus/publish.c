@@ -7,8 +7,7 @@
 
 /* --- diagnostics: identifiers only ------------------------------------------------------------------ */
 
-/* The span event.publish (requirement E18), whatever the outcome. */
-static void say_span(const trilha_bus *bus, const trilha_preparation *p) {
+static void say_span(const trilha_bus *bus, const trilha_preparation *p, int64_t took_ns) {
   if (bus->diagnostics.emit == NULL) return;
   trilha_fields fields = {0};
   const trilha_event *event = p->result->event;
@@ -16,9 +15,60 @@ static void say_span(const trilha_bus *bus, const trilha_preparation *p) {
     trilha_fields_string(&fields, "tipo", event->tipo);
     trilha_fields_string(&fields, "event_id", event->event_id);
   }
-  trilha_fields_i64(&fields, "duration_us", (trilha_clock_monotonic_ns() - p->began_ns) / 1000);
+  trilha_fields_i64(&fields, "duration_us", took_ns / 1000);
   trilha_fields_string(&fields, "status", p->result->status == TRILHA_OK ? "success" : "failure");
   trilha_emit(&bus->diagnostics, TRILHA_DEBUG, "event.publish", "a publication ended", &fields);
+}
+
+static trilha_text text_or_none(const char *terminated) {
+  return terminated == NULL ? (trilha_text){0} : trilha_text_of(terminated);
+}
+
+static void export_span(const trilha_bus *bus, const trilha_preparation *p, int64_t took_ns) {
+  const trilha_publish_result *result = p->result;
+  const trilha_event *event = result->event;
+  trilha_span_facts facts = {.kind = TRILHA_SPAN_PUBLISH, .took_ns = took_ns, .duplicate = result->duplicate};
+  if (!p->span.recorded) return;
+  /* An unknown type's name is whatever somebody sent: only a registered one is repeated. */
+  if (p->registered) facts.tipo = p->publication->tipo;
+  if (event != NULL) {
+    facts.event_id = trilha_text_of(event->event_id);
+    facts.correlacao_id = text_or_none(event->correlacao_id);
+    facts.origem = trilha_text_of(event->origem);
+    facts.sequence_number = event->sequence_number;
+    facts.tracestate = p->publication->tracestate;
+  } else {
+    facts.error_code = trilha_text_of(result->error.code);
+  }
+  trilha_span_end(bus->telemetry, &p->span, &facts);
+}
+
+/* The span event.publish (requirement E18), whatever the outcome. */
+static void end_span(const trilha_bus *bus, const trilha_preparation *p, trilha_publish_outcome outcome) {
+  int64_t took_ns = trilha_clock_monotonic_ns() - p->began_ns;
+  say_span(bus, p, took_ns);
+  export_span(bus, p, took_ns);
+  trilha_measure_publish(bus->telemetry, outcome, took_ns);
+  if (p->result->content == TRILHA_CONTENT_DIFFERENT) trilha_measure_divergence(bus->telemetry);
+}
+
+/* A child of the context that was given, or of the handler that runs on this thread. */
+static void begin_span(const trilha_bus *bus, trilha_preparation *p, const trilha_nesting *nesting) {
+  trilha_trace given;
+  const trilha_trace *parent = nesting->traced ? &nesting->trace : NULL;
+  if (bus->telemetry == NULL) return;
+  if (trilha_trace_parse(p->publication->traceparent, &given)) parent = &given;
+  trilha_span_begin(bus->telemetry, parent, &p->span);
+}
+
+/* The row carries the span, so that whoever processes the event links to its publish. Without memory for that it
+ * carries what was given. */
+static void store_context(trilha_preparation *p) {
+  if (!p->span.recorded) return;
+  char *text = trilha_arena_alloc(p->item->arena, TRILHA_TRACEPARENT_SIZE);
+  if (text == NULL) return;
+  trilha_trace_format(&p->span.own, text);
+  p->item->row.traceparent = trilha_text_of(text);
 }
 
 static void say_refused(const trilha_bus *bus, const trilha_preparation *p) {
@@ -100,14 +150,19 @@ static bool prepare(trilha_bus *bus, trilha_workbench *bench, trilha_preparation
     p->item->arena = &((trilha_result_memory *)result->memory)->arena;
     result->status = trilha_prepare(bus, bench, p, &result->error);
     if (result->status != TRILHA_OK) say_refused(bus, p);
-    if (result->status != TRILHA_OK) say_span(bus, p);
   }
+  p->registered = p->type != NULL;
   if (p->type != NULL) trilha_registry_release(bus->registry, p->type);
   p->type = NULL;
   return result->status == TRILHA_OK;
 }
 
 /* Steps 7 to 9 for what passed. The owners tell the commit hook whose ticket the deliveries count on. */
+static trilha_publish_outcome outcome_of(const trilha_publish_result *result) {
+  if (result->status != TRILHA_OK) return TRILHA_PUBLISH_FAILED;
+  return result->duplicate ? TRILHA_PUBLISH_DUPLICATE : TRILHA_PUBLISH_STORED;
+}
+
 static void publish_prepared(trilha_bus *bus, trilha_preparation *waiting, trilha_append_item *items, size_t count,
                              trilha_live_owner *owners) {
   for (size_t i = 0; i < count; i++) {
@@ -120,7 +175,7 @@ static void publish_prepared(trilha_bus *bus, trilha_preparation *waiting, trilh
     waiting[i].item = &items[i];
     waiting[i].result->status = answer(bus, &waiting[i]);
     say_outcome(bus, waiting[i].result);
-    say_span(bus, &waiting[i]);
+    end_span(bus, &waiting[i], outcome_of(waiting[i].result));
   }
 }
 
@@ -155,16 +210,22 @@ static void chunk_room_done(chunk_room *room) {
 /* Refused publications leave no hole: item n belongs to waiting n. */
 static void publish_chunk(trilha_bus *bus, trilha_workbench *bench, const trilha_publication *publications,
                           size_t count, trilha_publish_result *results, chunk_room *room, trilha_ticket *ticket,
-                          unsigned depth) {
+                          const trilha_nesting *nesting) {
   size_t n = 0;
   for (size_t i = 0; i < count; i++) {
     room->items[n] = (trilha_append_item){0};
-    room->owners[n] = (trilha_live_owner){.ticket = ticket, .depth = depth};
+    room->owners[n] = (trilha_live_owner){.ticket = ticket, .depth = nesting->depth};
     room->waiting[n] = (trilha_preparation){.publication = &publications[i],
                                             .began_ns = trilha_clock_monotonic_ns(),
                                             .result = &results[i],
                                             .item = &room->items[n]};
-    if (prepare(bus, bench, &room->waiting[n])) n++;
+    begin_span(bus, &room->waiting[n], nesting);
+    if (!prepare(bus, bench, &room->waiting[n])) {
+      end_span(bus, &room->waiting[n], TRILHA_PUBLISH_REFUSED);
+      continue;
+    }
+    store_context(&room->waiting[n]);
+    n++;
   }
   if (n != 0) publish_prepared(bus, room->waiting, room->items, n, room->owners);
 }
@@ -209,7 +270,7 @@ trilha_status trilha_bus_publish(trilha_bus *bus, const trilha_publication *publ
   } else {
     for (size_t at = 0; at < count; at += chunk)
       publish_chunk(bus, bench, publications + at, count - at < chunk ? count - at : chunk, ret_results + at, &room,
-                    ticket, nesting.depth);
+                    ticket, &nesting);
     trilha_workbench_give(bus, bench);
     if (drains) trilha_live_drain(bus->live, ticket);
     status = first_failure(ret_results, count, err);
@@ -254,14 +315,15 @@ void trilha_bus_result_done(trilha_publish_result *result) {
 /* --- life ------------------------------------------------------------------------------------------- */
 
 trilha_status trilha_bus_new(trilha_eventlog *log, trilha_registry *registry, const trilha_keyring *keyring,
-                             trilha_deadletter *deadletter, const trilha_diagnostics *diagnostics, trilha_bus **ret_bus,
-                             trilha_error *err) {
+                             trilha_deadletter *deadletter, trilha_telemetry *telemetry,
+                             const trilha_diagnostics *diagnostics, trilha_bus **ret_bus, trilha_error *err) {
   trilha_bus *bus = calloc(1, sizeof *bus);
   if (bus == NULL) return trilha_error_no_memory(err);
   bus->log = log;
   bus->registry = registry;
   bus->keyring = keyring;
   bus->deadletter = deadletter;
+  bus->telemetry = telemetry;
   bus->diagnostics = *diagnostics;
   if (trilha_live_new(bus, &bus->live, err) != TRILHA_OK) {
     free(bus);

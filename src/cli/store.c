@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -41,11 +43,27 @@ static void on_diagnostic(void *user, const trilha_diagnostic *diagnostic) {
   (void)written; /* nowhere left to say it */
 }
 
+static const char *environment(const char *name) {
+  const char *value = getenv(name);
+  return value == NULL || value[0] == '\0' ? NULL : value;
+}
+
+/* OpenTelemetry's own variables: what runs beside other instrumented programs is set up like them. */
+static trilha_otlp_options otlp_options(void) {
+  const char *disabled = environment("OTEL_SDK_DISABLED");
+  if (disabled != NULL && strcasecmp(disabled, "true") == 0) return (trilha_otlp_options){0};
+  return (trilha_otlp_options){.endpoint = environment("OTEL_EXPORTER_OTLP_ENDPOINT"),
+                               .headers = environment("OTEL_EXPORTER_OTLP_HEADERS"),
+                               .ca_file = environment("OTEL_EXPORTER_OTLP_CERTIFICATE"),
+                               .service_name = environment("OTEL_SERVICE_NAME")};
+}
+
 trilha_options trilha_cli_options(trilha_cli *cli) {
   return (trilha_options){.store_url = cli->store_url,
                           .keyring = cli->keyring,
                           .user = trilha_cli_user(cli->user, sizeof cli->user).data,
-                          .diagnostics = {.emit = on_diagnostic, .user = cli}};
+                          .diagnostics = {.emit = on_diagnostic, .user = cli},
+                          .otlp = otlp_options()};
 }
 
 int trilha_cli_open(trilha_cli *cli, trilha **ret_handle) {

@@ -49,7 +49,7 @@ static CURLcode set_up(CURL *curl, exchange *e, struct curl_slist *headers) {
   if (code == CURLE_OK && r->body_type != NULL) code = curl_easy_setopt(curl, CURLOPT_POSTFIELDS, r->body.data);
   if (code == CURLE_OK && r->body_type != NULL)
     code = curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->body.size);
-  if (code == CURLE_OK && r->body_type != NULL) code = curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+  if (code == CURLE_OK && headers != NULL) code = curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
   return code;
 }
 
@@ -73,19 +73,42 @@ static trilha_status judge(CURL *curl, const exchange *e, CURLcode code, trilha_
   return trilha_buffer_check(e->body, err);
 }
 
-trilha_status trilha_fetch(const trilha_fetch_request *request, trilha_buffer *ret_body, trilha_error *err) {
-  exchange e = {.request = request, .body = ret_body};
+static bool add_header(struct curl_slist **headers, const char *line) {
+  struct curl_slist *longer = curl_slist_append(*headers, line);
+  if (longer == NULL) return false;
+  *headers = longer;
+  return true;
+}
+
+static bool add_headers(const trilha_fetch_request *request, struct curl_slist **headers) {
   char type[128];
   snprintf(type, sizeof type, "Content-Type: %s", request->body_type == NULL ? "" : request->body_type);
+  bool ok = request->body_type == NULL || add_header(headers, type);
+  for (size_t i = 0; ok && i < request->header_count; i++) ok = add_header(headers, request->headers[i]);
+  return ok;
+}
+
+static void tell_answer(CURL *curl, const trilha_fetch_request *request) {
+  long status = 0;
+  curl_off_t retry_s = 0;
+  curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+  if (curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &retry_s) != CURLE_OK || retry_s < 0) retry_s = 0;
+  if (request->ret_status != NULL) *request->ret_status = (unsigned)status;
+  if (request->ret_retry_s != NULL) *request->ret_retry_s = (int64_t)retry_s;
+}
+
+trilha_status trilha_fetch(const trilha_fetch_request *request, trilha_buffer *ret_body, trilha_error *err) {
+  exchange e = {.request = request, .body = ret_body};
   CURL *curl = curl_easy_init();
-  struct curl_slist *headers = curl_slist_append(NULL, type);
-  if (curl == NULL || headers == NULL) {
+  struct curl_slist *headers = NULL;
+  if (curl == NULL || !add_headers(request, &headers)) {
     curl_easy_cleanup(curl);
     curl_slist_free_all(headers);
     return trilha_error_no_memory(err);
   }
   CURLcode code = set_up(curl, &e, headers);
   if (code == CURLE_OK) code = curl_easy_perform(curl);
+  tell_answer(curl, request);
   trilha_status status = judge(curl, &e, code, err);
   curl_easy_cleanup(curl);
   curl_slist_free_all(headers);

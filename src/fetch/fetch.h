@@ -16,9 +16,13 @@ typedef struct trilha_fetch_request {
   const char *ca_file;   /* PEM certificates to trust; NULL: the system's */
   const char *body_type; /* POST with `body` of this type; NULL: GET */
   trilha_text body;
+  const char *const *headers; /* whole lines, "name: value" */
+  size_t header_count;
   size_t answer_bytes_max; /* a longer answer is a failure */
   int64_t timeout_ms;      /* for the whole of it */
   const atomic_bool *stop; /* ends it early when true; may be NULL */
+  unsigned *ret_status;    /* the answer's HTTP status whatever it is, 0 without one; may be NULL */
+  int64_t *ret_retry_s;    /* what its Retry-After asks for, 0 without one; may be NULL */
 } trilha_fetch_request;
 
 /* OK: the answer came whole and its status is 2xx; ret_body (initialised by the caller) holds it. UNAVAILABLE

@@ -6,6 +6,7 @@
 
 #include "bus/deliver.h"
 #include "consumer/service.h"
+#include "otlp/otlp.h"
 #include "trilha/trilha.h"
 
 struct trilha {
@@ -17,9 +18,15 @@ struct trilha {
   trilha_deadletter *deadletter;
   trilha_diagnostics diagnostics;
   trilha_bus *bus;
-  char *user;              /* NULL: unknown */
-  trilha_service *service; /* answers requests for the subscriptions made here */
+  char *user;                  /* NULL: unknown */
+  trilha_service *service;     /* answers requests for the subscriptions made here */
+  trilha_telemetry *telemetry; /* NULL: nothing is measured */
+  trilha_otlp *otlp;           /* sends what telemetry holds */
 };
+
+/* Nothing without an endpoint. */
+trilha_status trilha_handle_measure(trilha *handle, const trilha_otlp_options *options,
+                                    trilha_error *err) TRILHA_MUST_USE;
 
 /* USAGE when the handle is NULL or belongs to the parent process. */
 trilha_status trilha_handle_check(const trilha *handle, trilha_error *err) TRILHA_MUST_USE;

@@ -66,12 +66,13 @@ static trilha_status assemble(const trilha_options *options, trilha *handle, tri
   if (status == TRILHA_OK)
     status = trilha_eventlog_new(handle->store, options->batch_max, lock_timeout_ms, sink, &handle->log, err);
   handle->diagnostics = *sink;
+  if (status == TRILHA_OK) status = trilha_handle_measure(handle, &options->otlp, err);
   if (status == TRILHA_OK)
     status = trilha_deadletter_new(handle->store, sink, options->dead_letter_attempts_max,
                                    options->dead_letter_alert_at, &handle->deadletter, err);
   if (status == TRILHA_OK)
-    status =
-        trilha_bus_new(handle->log, handle->registry, handle->keyring, handle->deadletter, sink, &handle->bus, err);
+    status = trilha_bus_new(handle->log, handle->registry, handle->keyring, handle->deadletter, handle->telemetry, sink,
+                            &handle->bus, err);
   if (status == TRILHA_OK) {
     const trilha_reprocessor r = {handle->bus, handle->store, handle->deadletter, &handle->diagnostics};
     status = trilha_service_new(&r, &handle->service, err);
@@ -105,6 +106,8 @@ void trilha_close(trilha *handle) {
   trilha_bus_free(handle->bus);
   trilha_deadletter_free(handle->deadletter);
   trilha_eventlog_free(handle->log);
+  trilha_otlp_stop(handle->otlp);
+  trilha_telemetry_free(handle->telemetry);
   trilha_registry_free(handle->registry);
   trilha_keyring_free(handle->keyring);
   if (handle->store != NULL) handle->store->op->close(handle->store);

@@ -99,8 +99,9 @@ def run_page(page):
     absent = [tool for tool in TOOLS if shutil.which(tool) is None and any(re.search(rf"\b{tool}\b", unit.text) for unit in units)]
     if absent:
         tap.skip("not installed: " + ", ".join(absent))
-    ports = {name: free_port() for name in ("api", "status")}
-    replaced = {"127.0.0.1:8080": "127.0.0.1:" + ports["api"], "127.0.0.1:9464": "127.0.0.1:" + ports["status"]}
+    ports = {name: free_port() for name in ("api", "status", "collector")}
+    replaced = {"127.0.0.1:8080": "127.0.0.1:" + ports["api"], "127.0.0.1:9464": "127.0.0.1:" + ports["status"],
+                "127.0.0.1:4318": "127.0.0.1:" + ports["collector"]}
     env = {"TRILHA_SERVE_API_PORT": ports["api"], "TRILHA_SERVE_STATUS_PORT": ports["status"]}
     if STORE == "sqlite":
         check(units, follow(units, page, replaced, env))

@@ -116,6 +116,50 @@ static void a_body_is_posted_with_its_type(void **state) {
   assert_non_null(strstr(p.seen, "\r\n\r\n{\"a\":1}"));
 }
 
+static void headers_go_along_with_and_without_a_body(void **state) {
+  (void)state;
+  static const char *const lines[] = {"api-key: s3cret", "X-Two: a b"};
+  for (int i = 0; i < 2; i++) {
+    peer p;
+    trilha_buffer out;
+    start(&p, "HTTP/1.1 204 No Content\r\n\r\n");
+    trilha_fetch_request request = {.headers = lines, .header_count = 2};
+    if (i == 1) request.body_type = "text/plain";
+    if (i == 1) request.body = TRILHA_TEXT("x");
+    assert_int_equal(ask(&p, request, &out, NULL), TRILHA_OK);
+    trilha_buffer_done(&out);
+    end(&p);
+    assert_non_null(strstr(p.seen, "\r\napi-key: s3cret\r\n"));
+    assert_non_null(strstr(p.seen, "\r\nX-Two: a b\r\n"));
+    assert_int_equal(strstr(p.seen, "\r\nContent-Type: text/plain\r\n") != NULL, i == 1);
+  }
+}
+
+static void status_and_retry_after_are_told_whatever_they_are(void **state) {
+  (void)state;
+  static const struct {
+    const char *answer;
+    unsigned status;
+    int64_t retry_s;
+  } cases[] = {{"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 200, 0},
+               {"HTTP/1.1 503 Later\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n", 503, 7},
+               {"HTTP/1.1 429 Slower\r\nRetry-After: soon\r\nContent-Length: 0\r\n\r\n", 429, 0},
+               {"nonsense", 0, 0}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    peer p;
+    trilha_buffer out;
+    unsigned status = 1;
+    int64_t retry_s = -1;
+    start(&p, cases[i].answer);
+    trilha_status got = ask(&p, (trilha_fetch_request){.ret_status = &status, .ret_retry_s = &retry_s}, &out, NULL);
+    trilha_buffer_done(&out);
+    end(&p);
+    assert_int_equal(got == TRILHA_OK, cases[i].status == 200);
+    assert_int_equal(status, cases[i].status);
+    assert_int_equal(retry_s, cases[i].retry_s);
+  }
+}
+
 static void what_is_no_answer_is_refused_with_its_reason(void **state) {
   (void)state;
   expect_refused("HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n", "FETCH_STATUS");
@@ -172,6 +216,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_answer_comes_whole),
       cmocka_unit_test(a_body_is_posted_with_its_type),
+      cmocka_unit_test(headers_go_along_with_and_without_a_body),
+      cmocka_unit_test(status_and_retry_after_are_told_whatever_they_are),
       cmocka_unit_test(what_is_no_answer_is_refused_with_its_reason),
       cmocka_unit_test(only_what_is_allowed_is_spoken),
       cmocka_unit_test(a_peer_that_says_nothing_is_left_when_it_is_time_to_stop),
