@@ -65,6 +65,10 @@ def test_example_batch():
     check("batch")
 
 
+def test_example_unit_of_work():
+    check("unit_of_work")
+
+
 def test_example_query():
     check("query")
 

@@ -12,7 +12,7 @@ ROWS = re.findall(r"^\| (?!clause|---)(.+?) \| (.+?) \|$", (ROOT / "tests/outbox
 
 def existing():
     names = set()
-    for folder in ("outbox", "relay"):
+    for folder in ("outbox", "relay", "unit_of_work"):
         for source in (ROOT / "tests" / folder).glob("*.c"):
             names |= set(re.findall(r"\bTEST\((\w+)\)", source.read_text(encoding="utf-8")))
     examples = (ROOT / "tests/examples/test_examples.py").read_text(encoding="utf-8")

@@ -64,8 +64,7 @@ static trilha_status next_result(PGconn *pg, trilha_deadline deadline, PGresult 
   return TRILHA_OK;
 }
 
-/* What came back for one statement: its result and the NULL that ends it. */
-static trilha_status read_statement(PGconn *pg, trilha_deadline deadline, PGresult **ret_result) {
+trilha_status trilha_pg_read_statement(PGconn *pg, trilha_deadline deadline, PGresult **ret_result) {
   PGresult *result = NULL;
   for (;;) {
     PGresult *next = NULL;
@@ -141,18 +140,18 @@ static trilha_status receive_all(exchange *x) {
   PGresult *result = NULL;
   for (size_t i = 0; i < x->count; i++) {
     if (x->prepare[i]) {
-      trilha_status status = read_statement(x->c->pg, x->deadline, &result);
+      trilha_status status = trilha_pg_read_statement(x->c->pg, x->deadline, &result);
       if (status != TRILHA_OK) return trilha_pg_clear(&result), status;
       if (succeeded(result)) x->c->prepared[x->query[i]] = true;
       judge(x, result, NULL);
       result = NULL;
     }
-    trilha_status status = read_statement(x->c->pg, x->deadline, &result);
+    trilha_status status = trilha_pg_read_statement(x->c->pg, x->deadline, &result);
     if (status != TRILHA_OK) return trilha_pg_clear(&result), status;
     judge(x, result, &x->results[i]);
     result = NULL;
   }
-  trilha_status status = read_statement(x->c->pg, x->deadline, &result); /* the Sync */
+  trilha_status status = trilha_pg_read_statement(x->c->pg, x->deadline, &result); /* the Sync */
   if (status == TRILHA_OK && PQresultStatus(result) != PGRES_PIPELINE_SYNC) status = TRILHA_UNAVAILABLE;
   trilha_pg_clear(&result);
   if (status == TRILHA_OK && PQexitPipelineMode(x->c->pg) != 1) status = TRILHA_UNAVAILABLE;
@@ -167,7 +166,7 @@ static void leave_transaction(trilha_pg_connection *c) {
     trilha_deadline deadline = trilha_deadline_in_ms(TRILHA_PG_ROLLBACK_MS);
     TRILHA_PG_RESULT_SCOPED *result = NULL;
     if (PQsendQuery(c->pg, trilha_sql_postgres_transaction_rollback) == 1 && flush(c->pg, deadline) == TRILHA_OK &&
-        read_statement(c->pg, deadline, &result) == TRILHA_OK && succeeded(result))
+        trilha_pg_read_statement(c->pg, deadline, &result) == TRILHA_OK && succeeded(result))
       return;
   }
   trilha_pg_disconnect(c);

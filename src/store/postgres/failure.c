@@ -27,6 +27,7 @@ static const failure_kind kinds[] = {
     {"42703", TRILHA_CORRUPT, "STORE_ALTERED", "a column of the schema is missing"},
     {"53100", TRILHA_UNAVAILABLE, "STORE_FULL", NULL},
     {"53300", TRILHA_UNAVAILABLE, "STORE_CONNECTIONS", NULL},
+    {"3B001", TRILHA_USAGE, "SAVEPOINT_UNKNOWN", "it was ended with SQL of the caller's own"},
     {"3D000", TRILHA_UNAVAILABLE, "STORE_NO_DATABASE", NULL},
     {"08", TRILHA_UNAVAILABLE, "STORE_UNAVAILABLE", NULL},
     {"57", TRILHA_UNAVAILABLE, "STORE_UNAVAILABLE", NULL},

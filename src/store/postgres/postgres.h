@@ -4,6 +4,7 @@
 
 #include "store/outbox.h"
 #include "store/store.h"
+#include "store/unit_of_work.h"
 
 struct pg_conn; /* PGconn */
 
@@ -26,5 +27,9 @@ trilha_status trilha_postgres_inbox_accept(struct pg_conn *pg, const char *schem
                                            trilha_inbox_answer *ret_answer, trilha_error *err) TRILHA_MUST_USE;
 trilha_status trilha_postgres_inbox_finish(struct pg_conn *pg, const char *schema, const trilha_inbox_message *message,
                                            trilha_text result, trilha_error *err) TRILHA_MUST_USE;
+/* The port of a unit of work on the caller's connection: CONFLICT (UNIT_OF_WORK_EXISTS), UNAVAILABLE, USAGE. */
+trilha_status trilha_postgres_unit_open(struct pg_conn *pg, unsigned answer_timeout_ms, unsigned resolve_timeout_ms,
+                                        trilha_unit_store **ret_store, trilha_error *err) TRILHA_MUST_USE;
+trilha_unit_store *trilha_postgres_unit_of(struct pg_conn *pg); /* NULL: it has none */
 
 #endif

@@ -158,6 +158,9 @@ typedef enum trilha_pg_reach {
 trilha_status trilha_pg_run(trilha_pg_connection *c, const trilha_pg_step *steps, size_t count,
                             trilha_deadline deadline, PGresult **ret_results, trilha_pg_reach *ret_reach,
                             trilha_error *err) TRILHA_MUST_USE;
+/* What came back for one statement, or for the last of a script: its result and the NULL that ends it. TIMEOUT;
+ * UNAVAILABLE when the connection broke. */
+trilha_status trilha_pg_read_statement(PGconn *pg, trilha_deadline deadline, PGresult **ret_result) TRILHA_MUST_USE;
 /* A script of several commands without parameters, as migrations are. */
 trilha_status trilha_pg_script(trilha_pg_connection *c, const char *sql, trilha_error *err) TRILHA_MUST_USE;
 

@@ -4,6 +4,7 @@
 
 #include "store/outbox.h"
 #include "store/store.h"
+#include "store/unit_of_work.h"
 
 struct sqlite3;
 
@@ -24,5 +25,9 @@ trilha_status trilha_sqlite_inbox_accept(struct sqlite3 *db, const char *schema,
                                          trilha_inbox_answer *ret_answer, trilha_error *err) TRILHA_MUST_USE;
 trilha_status trilha_sqlite_inbox_finish(struct sqlite3 *db, const char *schema, const trilha_inbox_message *message,
                                          trilha_text result, trilha_error *err) TRILHA_MUST_USE;
+/* The port of a unit of work on the caller's handle: CONFLICT (UNIT_OF_WORK_EXISTS), USAGE (HANDLE_FOREIGN). */
+trilha_status trilha_sqlite_unit_open(struct sqlite3 *db, trilha_unit_store **ret_store,
+                                      trilha_error *err) TRILHA_MUST_USE;
+trilha_unit_store *trilha_sqlite_unit_of(struct sqlite3 *db); /* NULL: it has none */
 
 #endif

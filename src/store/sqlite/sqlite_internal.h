@@ -249,6 +249,10 @@ trilha_status trilha_sqlite_write_begin(trilha_sqlite_store *s, trilha_deadline 
 trilha_status trilha_sqlite_write_commit(trilha_sqlite_store *s, trilha_error *err);
 void trilha_sqlite_write_abort(trilha_sqlite_store *s);
 
+/* Which failed commits certainly stored nothing: the write-ahead log's commit frame was not completed. After any other
+ * failure of the file system it may be in the file, and recovery after a crash would find it. */
+bool trilha_sqlite_commit_certainly_absent(int rc);
+
 /* transaction.c: a read transaction, ended by trilha_sqlite_read_end whatever happened in it. */
 trilha_status trilha_sqlite_read_begin(trilha_sqlite_store *s, trilha_deadline deadline, trilha_sqlite_connection **ret,
                                        trilha_error *err);

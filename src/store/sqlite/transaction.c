@@ -79,9 +79,7 @@ void trilha_sqlite_write_abort(trilha_sqlite_store *s) {
   trilha_sqlite_turn_give(s);
 }
 
-/* Which failed commits certainly stored nothing: the write-ahead log's commit frame was not completed. After any other
- * failure of the file system it may be in the file, and recovery after a crash would find it. */
-static bool commit_certainly_absent(int rc) {
+bool trilha_sqlite_commit_certainly_absent(int rc) {
   int primary = rc & 0xff;
   return primary == SQLITE_BUSY || primary == SQLITE_FULL || primary == SQLITE_CONSTRAINT;
 }
@@ -98,7 +96,7 @@ static trilha_status commit(trilha_sqlite_store *s, trilha_error *err) {
     sqlite3_reset(statement);
     return TRILHA_OK;
   }
-  if (commit_certainly_absent(rc)) {
+  if (trilha_sqlite_commit_certainly_absent(rc)) {
     status = trilha_sqlite_fail(c, rc, err, "committing");
   } else {
     trilha_error cause = {0};

@@ -13,14 +13,16 @@ enum { PAIRS_MAX = 32, CHUNK = 65536 };
 
 typedef struct pair {
   int client, server; /* -1: closed */
-  bool client_spoke_last, swallow, stalled;
+  bool client_spoke_last, swallow, stalled, passes;
 } pair;
 
 struct relay {
   int listener, server_port, stop_pipe[2];
   pthread_t thread;
-  pthread_mutex_t lock; /* guards cut and round_trips */
+  pthread_mutex_t lock; /* guards cut, passing, refusing and round_trips */
+  bool refusing;
   relay_cut cut;
+  int passing; /* requests that pass before the cut */
   int round_trips;
   pair pairs[PAIRS_MAX];
   int pair_count;
@@ -39,9 +41,12 @@ static void close_fd(int *fd) {
 static void accept_one(relay *r) {
   struct sockaddr_in server = loopback(r->server_port);
   pair p = {.client = accept(r->listener, NULL, NULL), .server = socket(AF_INET, SOCK_STREAM, 0)};
+  pthread_mutex_lock(&r->lock);
+  bool refusing = r->refusing;
+  pthread_mutex_unlock(&r->lock);
   int at = 0; /* the place of a pair that has ended, or a new one */
   while (at < r->pair_count && (r->pairs[at].client >= 0 || r->pairs[at].server >= 0)) at++;
-  if (at == PAIRS_MAX || connect(p.server, (struct sockaddr *)&server, sizeof server) != 0) {
+  if (refusing || at == PAIRS_MAX || connect(p.server, (struct sockaddr *)&server, sizeof server) != 0) {
     close_fd(&p.client);
     close_fd(&p.server);
     return;
@@ -63,9 +68,12 @@ static void from_client(relay *r, pair *p) {
   char data[CHUNK];
   ssize_t n = recv(p->client, data, sizeof data, 0);
   pthread_mutex_lock(&r->lock);
-  relay_cut cut = r->cut;
+  bool begins = n > 0 && !p->client_spoke_last;
+  if (begins) p->passes = r->passing > 0; /* with all of its request */
+  if (begins && p->passes) r->passing--;
+  relay_cut cut = p->passes ? RELAY_PASS : r->cut;
   if (n > 0 && cut != RELAY_PASS) r->cut = RELAY_PASS;
-  if (n > 0 && !p->client_spoke_last) r->round_trips++;
+  if (begins) r->round_trips++;
   pthread_mutex_unlock(&r->lock);
   p->client_spoke_last = true;
   if (n > 0 && p->stalled) return;
@@ -141,8 +149,19 @@ relay *relay_start(int server_port, int *ret_port) {
 }
 
 void relay_set(relay *r, relay_cut cut) {
+  relay_set_later(r, cut, 0);
+}
+
+void relay_set_later(relay *r, relay_cut cut, int passing) {
   pthread_mutex_lock(&r->lock);
   r->cut = cut;
+  r->passing = passing;
+  pthread_mutex_unlock(&r->lock);
+}
+
+void relay_refuse(relay *r) {
+  pthread_mutex_lock(&r->lock);
+  r->refusing = true;
   pthread_mutex_unlock(&r->lock);
 }
 

@@ -20,6 +20,10 @@ relay *relay_start(int server_port, int *ret_port);
 void relay_set(relay *r, relay_cut cut);
 /* Whether that cut still waits for its request. */
 bool relay_is_set(relay *r);
+/* The same, for the request that follows `passing` others. */
+void relay_set_later(relay *r, relay_cut cut, int passing);
+/* From now on every new connection is closed at once; those that are there go on. */
+void relay_refuse(relay *r);
 /* Requests are runs of bytes from the client between two answers: one request and its answer are one round trip. */
 int relay_round_trips(relay *r);
 void relay_stop(relay *r);
