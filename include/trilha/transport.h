@@ -31,7 +31,8 @@ typedef struct trilha_envelope {
                                 is between the two went elsewhere or was discarded: it is no gap */
   trilha_text message_type, version, origin, correlation_id, causation_id, traceparent;
   trilha_text occurred_at;    /**< RFC 3339, UTC */
-  trilha_text payload;        /**< exactly the bytes that were enqueued */
+  trilha_text payload;        /**< exactly the bytes that were enqueued, or of its last correction */
+  int64_t revision;           /**< 1: as it was enqueued; raised by each correction (ruling R32) */
   trilha_text payload_sha256; /**< of those bytes, lower-case hexadecimal */
   int64_t attempt;            /**< from 1 */
   unsigned timeout_ms;        /**< the answer must be there by then; the lease outlives it by the margin */
@@ -97,20 +98,22 @@ TRILHA_API void trilha_wire_body(trilha_wire *wire, trilha_text content_type, tr
 TRILHA_API trilha_text trilha_wire_header_at(const trilha_wire *wire, size_t index, trilha_text *ret_value);
 TRILHA_API trilha_text trilha_wire_content(const trilha_wire *wire, trilha_text *ret_content_type);
 
-/** Anything but OK: the message cannot be put into this form, and is dead-lettered. Called from several threads. */
+/** Anything but OK: the message cannot be put into this form, and is dead-lettered; TRILHA_NO_MEMORY and
+ * TRILHA_UNAVAILABLE: not now. Called from several threads. */
 typedef trilha_status (*trilha_event_map)(void *user, const trilha_envelope *envelope, trilha_wire *wire,
                                           trilha_error *error);
 typedef struct trilha_event_mapper {
   trilha_event_map map; /**< NULL: trilha_map_cloudevents_binary */
   void *user;
 } trilha_event_mapper;
-/** Clears the wire and maps. INVALID (MAPPING_INVALID): no body, too many headers or a character that none may hold. */
+/** Clears the wire and maps. INVALID: the mapper refused (its own code, or MAPPING_REFUSED), or gave no body, too many
+ * headers or a character that none may hold (MAPPING_INVALID). */
 TRILHA_API trilha_status trilha_event_mapper_apply(const trilha_event_mapper *mapper, const trilha_envelope *envelope,
                                                    trilha_wire *wire, trilha_error *error) TRILHA_MUST_USE;
 
 /** CloudEvents 1.0.2 over HTTP, binary mode: attributes as ce- headers, percent-encoded once, and the payload as it is.
  * Attributes: id, source (the origin), type, time, dataschema, subject and partitionkey (the aggregate), sequence,
- * previoussequence, correlationid, causationid, tenantid, companyid, traceparent. */
+ * previoussequence, revision, correlationid, causationid, tenantid, companyid, traceparent. */
 TRILHA_API trilha_status trilha_map_cloudevents_binary(void *user, const trilha_envelope *envelope, trilha_wire *wire,
                                                        trilha_error *error);
 /** The same attributes in one JSON object, the payload as its `data`. */

@@ -4,8 +4,10 @@
  * CloudEvents 1.0.2 (binary by default) with the signature headers of Standard Webhooks 1.0.0, whose webhook-id is the
  * message's id and does not change when a message is repeated.
  *
- * What counts: only 2xx is success; 400, 413, 415 and 422 refuse the message for good; 410 says that the destination is
- * gone; everything else is tried again, a redirect too, which is never followed. Retry-After of a 429 or 503 holds the
+ * What counts: only 2xx is success; 400, 413, 415 and 422 refuse the message for good; 401 says that we are not known
+ * and 410 that the destination is gone, and both hold its lanes, without using attempts; everything else is tried again
+ * (403 and 404 too: they may be about this message, or about a deployment that passes), a redirect too, which is never
+ * followed. Retry-After of a 429 or 503 holds the
  * whole endpoint. While an endpoint fails again and again its breaker is open: its lanes are held, use no attempt, and
  * one message at a time finds out whether it is back. After a 410 they are held until the worker is started again.
  *

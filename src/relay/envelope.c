@@ -45,6 +45,8 @@ void trilha_envelope_write_json(trilha_buffer *out, const trilha_envelope *e) {
   member(out, ",\"causation_id\":", e->causation_id);
   member(out, ",\"traceparent\":", e->traceparent);
   member(out, ",\"occurred_at\":", e->occurred_at);
+  trilha_buffer_add_string(out, ",\"revision\":");
+  trilha_buffer_add_i64(out, e->revision);
   trilha_buffer_add_string(out, ",\"attempt\":");
   trilha_buffer_add_i64(out, e->attempt);
   member(out, ",\"payload_sha256\":", e->payload_sha256);

@@ -8,13 +8,13 @@ typedef struct attribute {
   trilha_text value; /* absent: the message has none */
 } attribute;
 
-enum { ATTRIBUTES = 15, NUMBER_SIZE = 24 };
+enum { ATTRIBUTES = 16, NUMBER_SIZE = 24 };
 
 typedef struct attributes {
   attribute list[ATTRIBUTES];
   size_t count;
   trilha_buffer source, schema;
-  char sequence[NUMBER_SIZE], previous[NUMBER_SIZE];
+  char sequence[NUMBER_SIZE], previous[NUMBER_SIZE], revision[NUMBER_SIZE];
 } attributes;
 
 static void add(attributes *a, const char *name, trilha_text value) {
@@ -70,6 +70,7 @@ static trilha_status collect(attributes *a, const trilha_envelope *e, trilha_err
   add(a, "partitionkey", e->aggregate_key);
   add(a, "sequence", number(a->sequence, e->aggregate_sequence));
   add(a, "previoussequence", number(a->previous, e->previous_sequence));
+  add(a, "revision", number(a->revision, e->revision));
   add(a, "correlationid", e->correlation_id);
   add(a, "causationid", e->causation_id);
   add(a, "tenantid", e->tenant_id);

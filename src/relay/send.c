@@ -35,6 +35,7 @@ static void write_envelope(trilha_sending *lane) {
                                      .traceparent = row->traceparent,
                                      .occurred_at = trilha_text_of(lane->occurred_at),
                                      .payload = row->payload,
+                                     .revision = row->revision,
                                      .payload_sha256 = trilha_text_of(lane->payload_sha256),
                                      .attempt = (lane->at == 0 ? lease->attempts : 0) + 1,
                                      .timeout_ms = lane->round->worker->relay->options.timeout_ms};

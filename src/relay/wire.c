@@ -86,6 +86,17 @@ trilha_text trilha_wire_content(const trilha_wire *wire, trilha_text *ret_conten
   return text_of(wire, wire->body);
 }
 
+/* A form that a message does not fit into now, it does not fit into later: only what is the machine's passes. */
+static trilha_status refuse(trilha_status status, trilha_error *own, trilha_error *err) {
+  if (own->code[0] == '\0') {
+    trilha_error_clear(own);
+    trilha_error_set(own, status, "MAPPING_REFUSED", "the mapper refused the message (%s) and gave no reason",
+                     trilha_status_name(status));
+  }
+  own->status = status == TRILHA_NO_MEMORY || status == TRILHA_UNAVAILABLE ? status : TRILHA_INVALID;
+  return trilha_error_copy(err, own);
+}
+
 trilha_status trilha_event_mapper_apply(const trilha_event_mapper *mapper, const trilha_envelope *envelope,
                                         trilha_wire *wire, trilha_error *err) {
   if (envelope == NULL || wire == NULL)
@@ -94,9 +105,11 @@ trilha_status trilha_event_mapper_apply(const trilha_event_mapper *mapper, const
   trilha_buffer_clear(&wire->text);
   wire->count = 0;
   wire->has_body = wire->invalid = false;
-  trilha_status status =
-      named ? mapper->map(mapper->user, envelope, wire, err) : trilha_map_cloudevents_binary(NULL, envelope, wire, err);
-  if (status == TRILHA_OK) status = trilha_buffer_check(&wire->text, err);
+  trilha_error own = {0};
+  trilha_status status = named ? mapper->map(mapper->user, envelope, wire, &own)
+                               : trilha_map_cloudevents_binary(NULL, envelope, wire, &own);
+  if (status != TRILHA_OK) return refuse(status, &own, err);
+  status = trilha_buffer_check(&wire->text, err);
   if (status != TRILHA_OK) return status;
   if (!wire->invalid && wire->has_body) return TRILHA_OK;
   return trilha_error_set(err, TRILHA_INVALID, "MAPPING_INVALID",

@@ -52,11 +52,11 @@ bool trilha_breaker_succeeded(trilha_breaker *b) {
 }
 
 /* What was under way when the breaker opened says nothing new. */
-bool trilha_breaker_failed(trilha_breaker *b, int64_t hold_ms) {
+static bool fail(trilha_breaker *b, int64_t hold_ms, bool at_once) {
   pthread_mutex_lock(&b->lock);
   bool waits = is_open(b) && !trilha_deadline_passed(b->until);
   b->failures++;
-  bool opens = !waits && (b->probing || hold_ms > 0 || b->failures >= b->failures_max);
+  bool opens = !waits && (at_once || b->probing || hold_ms > 0 || b->failures >= b->failures_max);
   if (opens) {
     unsigned doublings = b->opened < DOUBLINGS_MAX ? b->opened : DOUBLINGS_MAX;
     int64_t own = b->hold_ms << doublings;
@@ -66,6 +66,14 @@ bool trilha_breaker_failed(trilha_breaker *b, int64_t hold_ms) {
   }
   pthread_mutex_unlock(&b->lock);
   return opens;
+}
+
+bool trilha_breaker_failed(trilha_breaker *b, int64_t hold_ms) {
+  return fail(b, hold_ms, false);
+}
+
+bool trilha_breaker_refused(trilha_breaker *b) {
+  return fail(b, 0, true);
 }
 
 void trilha_breaker_unasked(trilha_breaker *b) {

@@ -162,9 +162,19 @@ static trilha_status judge_answer(long code, trilha_error *err) {
   if (code >= 300 && code < 400)
     return trilha_error_set(err, TRILHA_UNAVAILABLE, "WEBHOOK_REDIRECT",
                             "the receiver answered %ld: a redirect is never followed", code);
-  if (code == 410)
+  if (code == TRILHA_WEBHOOK_STATUS_GONE)
     return trilha_error_set(err, TRILHA_UNAVAILABLE, "WEBHOOK_GONE",
                             "the receiver answered 410: it wants no more; its lanes are held");
+  if (code == TRILHA_WEBHOOK_STATUS_UNAUTHORIZED)
+    return trilha_error_set(err, TRILHA_UNAVAILABLE, "WEBHOOK_CREDENTIALS",
+                            "the receiver answered 401: it does not accept the authorization or signature it was "
+                            "given; its lanes are held until it does");
+  if (code == 403)
+    return trilha_error_set(err, TRILHA_UNAVAILABLE, "WEBHOOK_FORBIDDEN",
+                            "the receiver answered 403: it forbids this message to whom the credentials name");
+  if (code == 404)
+    return trilha_error_set(err, TRILHA_UNAVAILABLE, "WEBHOOK_NOT_FOUND",
+                            "the receiver answered 404: nothing is at the path of the webhook's URL");
   return trilha_error_set(err, TRILHA_UNAVAILABLE, "WEBHOOK_STATUS", "the receiver answered %ld", code);
 }
 
@@ -186,7 +196,8 @@ void trilha_webhook_request_judge(trilha_webhook_request *r, CURLcode ended, tri
   if (answered && code > 0) {
     ret_result->status = judge_answer(code, &ret_result->error);
     ret_result->retry_after_ms = asked_to_wait_ms(r, code);
-    ret_result->held = code == 410;
+    ret_result->held = code == TRILHA_WEBHOOK_STATUS_GONE || code == TRILHA_WEBHOOK_STATUS_UNAUTHORIZED;
+    r->answer = code;
   } else {
     ret_result->status = judge_failure(r, ended, &ret_result->error);
   }

@@ -18,11 +18,17 @@ static void tell(const trilha_webhook *w, trilha_level level, const char *name, 
   trilha_emit(&w->diagnostics, level, name, text, &fields);
 }
 
-static void inform_breaker(trilha_webhook *w, trilha_send_result *result) {
-  if (result->held) {
+static void inform_breaker(trilha_webhook *w, long answer, const trilha_send_result *result) {
+  if (answer == TRILHA_WEBHOOK_STATUS_GONE) {
     if (trilha_breaker_went(&w->breaker))
       tell(w, TRILHA_ERROR, "webhook.gone",
            "the receiver answered 410: its lanes are held until the worker starts anew", NULL);
+  } else if (answer == TRILHA_WEBHOOK_STATUS_UNAUTHORIZED) {
+    if (trilha_breaker_refused(&w->breaker))
+      tell(w, TRILHA_ERROR, "webhook.credentials",
+           "the receiver does not accept our credentials; its lanes are held, and one message at a time finds out "
+           "whether it does by now",
+           &result->error);
   } else if (result->status == TRILHA_OK || result->status == TRILHA_INVALID) {
     if (trilha_breaker_succeeded(&w->breaker))
       tell(w, TRILHA_INFO, "webhook.breaker_closed", "the receiver answers again; its lanes go on", NULL);
@@ -35,7 +41,7 @@ static void inform_breaker(trilha_webhook *w, trilha_send_result *result) {
 static void end_request(trilha_webhook_request *r, bool asked, trilha_send_result *result) {
   trilha_sending *sending = r->sending;
   if (asked)
-    inform_breaker(r->webhook, result);
+    inform_breaker(r->webhook, r->answer, result);
   else
     trilha_breaker_unasked(&r->webhook->breaker);
   trilha_webhook_request_free(r); /* before the envelope may go away */

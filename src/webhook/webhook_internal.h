@@ -41,6 +41,7 @@ bool trilha_breaker_enter(trilha_breaker *b);
 /* Each returns whether it changed the state. */
 bool trilha_breaker_succeeded(trilha_breaker *b);
 bool trilha_breaker_failed(trilha_breaker *b, int64_t hold_ms); /* hold_ms > 0: the endpoint named a time */
+bool trilha_breaker_refused(trilha_breaker *b);                 /* opens at the first: it does not know us */
 bool trilha_breaker_went(trilha_breaker *b);
 /* The message whose place it was did not get as far as the endpoint: another one may find out. */
 void trilha_breaker_unasked(trilha_breaker *b);
@@ -60,6 +61,8 @@ void trilha_webhook_signer_done(trilha_webhook_signer *signer);
 void trilha_webhook_sign(const trilha_webhook_signer *signer, trilha_text id, int64_t at_s, trilha_text body,
                          trilha_buffer *out);
 
+enum { TRILHA_WEBHOOK_STATUS_UNAUTHORIZED = 401, TRILHA_WEBHOOK_STATUS_GONE = 410 };
+
 /* --- request.c ------------------------------------------------------------------------------------------------------
  */
 
@@ -73,6 +76,7 @@ typedef struct trilha_webhook_request {
   CURL *easy;
   size_t answer_bytes, header_bytes;
   bool address_refused, header_too_long;
+  long answer; /* status of HTTP; 0: none came */
   char reason[CURL_ERROR_SIZE];
 } trilha_webhook_request;
 

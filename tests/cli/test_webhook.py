@@ -126,7 +126,7 @@ def test_a_message_arrives_as_a_binary_cloudevent_with_a_signature_for_each_secr
         assert line == "POST /hook HTTP/1.1" and body == payload.encode() and headers["content-type"] == "application/json"
         assert headers["ce-specversion"] == "1.0" and headers["ce-type"] == "invoice.issued" and headers["ce-source"] == "billing"
         assert headers["ce-dataschema"] == "urn:trilha:invoice.issued:1.0.0" and headers["ce-correlationid"] == CORRELATION
-        assert headers["ce-sequence"] == "1" and headers["ce-previoussequence"] == "0"
+        assert headers["ce-sequence"] == "1" and headers["ce-previoussequence"] == "0" and headers["ce-revision"] == "1"
         assert headers["ce-subject"] == headers["ce-partitionkey"] == "n%C3%BAmero%201%20%2250%25%22"  # encoded once, as the binding says
         assert urllib.parse.unquote(headers["ce-tenantid"]) == "São Paulo"
         assert headers["webhook-id"] == headers["ce-id"] and headers["authorization"] == "Bearer t0k3n"
@@ -161,8 +161,8 @@ def test_a_repeat_has_the_same_id_and_the_same_bytes():
 
 
 def test_answers_are_told_apart():
-    for status, code in ((400, "WEBHOOK_REFUSED"), (413, "WEBHOOK_REFUSED"), (422, "WEBHOOK_REFUSED"), (401, "WEBHOOK_STATUS"),
-                         (404, "WEBHOOK_STATUS"), (500, "WEBHOOK_STATUS"), (503, "WEBHOOK_STATUS")):
+    for status, code in ((400, "WEBHOOK_REFUSED"), (413, "WEBHOOK_REFUSED"), (422, "WEBHOOK_REFUSED"), (403, "WEBHOOK_FORBIDDEN"),
+                         (404, "WEBHOOK_NOT_FOUND"), (500, "WEBHOOK_STATUS"), (503, "WEBHOOK_STATUS")):
         fails_with(reply(status), code)
     with Producer() as producer, Receiver(reply(422)) as receiver:  # for good: one attempt, whatever --attempts says
         producer.say()
@@ -268,6 +268,20 @@ def test_a_410_holds_the_destination_without_using_attempts():
         lanes = parsed(producer.run("outbox", "lanes", "--json", *STORE).out)
         assert [lane["status"] for lane in lanes] == ["Pending"] * 3 and [lane["attempts"] for lane in lanes] == [0] * 3, lanes
         assert "failed attempts 0" in outcome.err, outcome
+
+
+def test_a_401_holds_the_destination_without_using_attempts_until_we_are_known():
+    known = threading.Event()
+    with Producer() as producer, Receiver(lambda peer, n: reply(200 if known.is_set() else 401)(peer, n)) as receiver:
+        for key in ("1", "2", "3"):
+            producer.say(key=key)
+        outcome = producer.work(receiver.url, "--attempts", "1")
+        lanes = parsed(producer.run("outbox", "lanes", "--json", *STORE).out)
+        assert [lane["status"] for lane in lanes] == ["Pending"] * 3 and [lane["attempts"] for lane in lanes] == [0] * 3, lanes
+        assert "failed attempts 0" in outcome.err and "webhook.credentials" in outcome.err and "401" in outcome.err, outcome
+        known.set()
+        producer.work(receiver.url, "--attempts", "1")
+        assert parsed(producer.run("outbox", "lanes", "--json", *STORE).out) == []
 
 
 def certificate(folder, name):

@@ -11,6 +11,7 @@
 
 #include <arpa/inet.h>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "relay/relay.h"
 #include "webhook/webhook_internal.h"
@@ -173,6 +174,24 @@ static void a_message_that_never_reached_the_endpoint_says_nothing_about_it(void
   trilha_breaker_done(&b);
 }
 
+static void an_endpoint_that_does_not_know_us_is_left_alone_at_once_and_asked_by_one_message(void **state) {
+  trilha_breaker b;
+  int64_t again_ms = 0;
+  (void)state;
+  trilha_breaker_init(&b, 1000, 3600000);
+  assert_true(trilha_breaker_refused(&b));
+  assert_false(trilha_breaker_refused(&b)); /* it was under way meanwhile */
+  assert_int_equal(trilha_breaker_state(&b), TRILHA_WEBHOOK_HELD);
+  assert_int_equal(trilha_breaker_room(&b, &again_ms), 0);
+  b.until = trilha_deadline_in_ms(0);
+  assert_true(trilha_breaker_enter(&b));
+  assert_false(trilha_breaker_enter(&b));
+  assert_true(trilha_breaker_refused(&b));
+  assert_int_equal(trilha_breaker_room(&b, &again_ms), 0);
+  assert_true(again_ms > 3600000); /* for twice as long */
+  trilha_breaker_done(&b);
+}
+
 static void an_endpoint_that_names_a_time_is_left_alone_until_then_and_one_that_went_for_good(void **state) {
   trilha_breaker b;
   int64_t again_ms = 0;
@@ -254,6 +273,45 @@ static void an_envelope_is_mapped_to_the_json_that_programs_are_given(void **sta
   trilha_wire_free(wire);
 }
 
+/* A mapper that gives its own status, with or without words. */
+typedef struct refusal {
+  trilha_status status;
+  const char *code;
+} refusal;
+
+static trilha_status refuse_to_map(void *user, const trilha_envelope *envelope, trilha_wire *wire,
+                                   trilha_error *error) {
+  const refusal *r = user;
+  (void)envelope;
+  (void)wire;
+  return r->code == NULL ? r->status : trilha_error_set(error, r->status, r->code, "no form for it");
+}
+
+static void a_mapper_that_refuses_refuses_for_good_unless_memory_is_out(void **state) {
+  static const struct {
+    refusal said;
+    trilha_status status;
+    const char *code;
+  } cases[] = {{{TRILHA_INVALID, "MINE"}, TRILHA_INVALID, "MINE"},
+               {{TRILHA_UNSUPPORTED, "MINE"}, TRILHA_INVALID, "MINE"},
+               {{TRILHA_INTERNAL, NULL}, TRILHA_INVALID, "MAPPING_REFUSED"},
+               {{TRILHA_NO_MEMORY, NULL}, TRILHA_NO_MEMORY, "MAPPING_REFUSED"},
+               {{TRILHA_UNAVAILABLE, "MINE"}, TRILHA_UNAVAILABLE, "MINE"}};
+  const trilha_envelope envelope = {.payload = TRILHA_TEXT("{}")};
+  trilha_wire *wire = trilha_wire_new();
+  (void)state;
+  assert_non_null(wire);
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    refusal said = cases[i].said;
+    const trilha_event_mapper mapper = {.map = refuse_to_map, .user = &said};
+    trilha_error err = {0};
+    assert_int_equal(trilha_event_mapper_apply(&mapper, &envelope, wire, &err), cases[i].status);
+    assert_string_equal(err.code, cases[i].code);
+    assert_int_equal(err.status, cases[i].status);
+  }
+  trilha_wire_free(wire);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(special_addresses_are_refused_in_every_form_they_can_be_written_in),
@@ -262,9 +320,11 @@ int main(void) {
       cmocka_unit_test(secrets_of_another_form_are_refused_and_never_repeated_in_the_message),
       cmocka_unit_test(the_breaker_opens_after_failures_in_a_row_and_lets_one_message_find_out),
       cmocka_unit_test(a_message_that_never_reached_the_endpoint_says_nothing_about_it),
+      cmocka_unit_test(an_endpoint_that_does_not_know_us_is_left_alone_at_once_and_asked_by_one_message),
       cmocka_unit_test(an_endpoint_that_names_a_time_is_left_alone_until_then_and_one_that_went_for_good),
       cmocka_unit_test(urls_that_are_no_plain_http_are_refused),
       cmocka_unit_test(an_envelope_is_mapped_to_the_json_that_programs_are_given),
+      cmocka_unit_test(a_mapper_that_refuses_refuses_for_good_unless_memory_is_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
