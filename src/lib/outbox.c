@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "lib/handle.h"
 #include "lib/outbox.h"
+#include "reaction/reaction.h"
 #include "relay/relay.h"
 #include "store/postgres/postgres.h"
 #include "store/sqlite/sqlite.h"
@@ -12,6 +13,7 @@
 #include "trilha/relay.h"
 #include "trilha/sqlite.h"
 
+enum { REACTIONS_POSTGRES = 4, REACTIONS_SQLITE = 1 };
 enum { SCAN_MS_POSTGRES = 1000, SCAN_MS_SQLITE = 100, PATTERN_BYTES_MAX = 1024, DESTINATION_BYTES_MAX = 63 };
 
 static const struct {
@@ -19,11 +21,16 @@ static const struct {
   trilha_status (*open)(const trilha_store_options *options, const char *schema, trilha_outbox_store **ret_store,
                         trilha_error *err);
   trilha_status (*sql)(const char *schema, trilha_buffer *out, trilha_error *err);
-  unsigned scan_ms;
+  trilha_status (*react)(const trilha_store_options *options, const char *schema, trilha_reaction_store **ret_store,
+                         trilha_error *err);
+  unsigned scan_ms, reactions;
 } adapters[] = {
-    {"sqlite", trilha_sqlite_outbox_open, trilha_sqlite_outbox_sql, SCAN_MS_SQLITE},
-    {"postgresql", trilha_postgres_outbox_open, trilha_postgres_outbox_sql, SCAN_MS_POSTGRES},
-    {"postgres", trilha_postgres_outbox_open, trilha_postgres_outbox_sql, SCAN_MS_POSTGRES},
+    {"sqlite", trilha_sqlite_outbox_open, trilha_sqlite_outbox_sql, trilha_sqlite_reaction_open, SCAN_MS_SQLITE,
+     REACTIONS_SQLITE},
+    {"postgresql", trilha_postgres_outbox_open, trilha_postgres_outbox_sql, trilha_postgres_reaction_open,
+     SCAN_MS_POSTGRES, REACTIONS_POSTGRES},
+    {"postgres", trilha_postgres_outbox_open, trilha_postgres_outbox_sql, trilha_postgres_reaction_open,
+     SCAN_MS_POSTGRES, REACTIONS_POSTGRES},
 };
 
 trilha_status trilha_outbox_missing(trilha_error *error, const char *what) {
@@ -42,21 +49,28 @@ static int find_adapter(const char *url_or_kind, bool needs_colon) {
 
 /* --- opening -------------------------------------------------------------------------------------------------- */
 
-static trilha_status open_store(const trilha_outbox_options *options, trilha_outbox_store **ret_store,
-                                trilha_error *err) {
-  int adapter = find_adapter(options->url, true);
-  if (adapter < 0) /* the text is not repeated: it may hold a password */
+static trilha_status check_place(const trilha_outbox_options *options, int *ret_adapter, trilha_error *err) {
+  *ret_adapter = find_adapter(options->url, true);
+  if (*ret_adapter < 0) /* the text is not repeated: it may hold a password */
     return trilha_error_set(
         err, TRILHA_USAGE, "STORE_URL_INVALID",
         "the producer's database must be given as sqlite:PATH or postgresql://USER@HOST:PORT/DATABASE");
-  if (options->schema != NULL) {
-    trilha_status status = trilha_outbox_schema_check(options->schema, err);
-    if (status != TRILHA_OK) return status;
-  }
-  const trilha_store_options store_options = {.url = trilha_text_of(options->url),
-                                              .lock_timeout_ms = options->lock_timeout_ms,
-                                              .diagnostics = options->diagnostics};
-  return adapters[adapter].open(&store_options, options->schema, ret_store, err);
+  return options->schema == NULL ? TRILHA_OK : trilha_outbox_schema_check(options->schema, err);
+}
+
+static trilha_store_options store_options(const trilha_outbox_options *options) {
+  return (trilha_store_options){.url = trilha_text_of(options->url),
+                                .lock_timeout_ms = options->lock_timeout_ms,
+                                .diagnostics = options->diagnostics};
+}
+
+static trilha_status open_store(const trilha_outbox_options *options, trilha_outbox_store **ret_store,
+                                trilha_error *err) {
+  int adapter;
+  trilha_status status = check_place(options, &adapter, err);
+  if (status != TRILHA_OK) return status;
+  const trilha_store_options how = store_options(options);
+  return adapters[adapter].open(&how, options->schema, ret_store, err);
 }
 
 trilha_status trilha_outbox_open(const trilha_outbox_options *options, trilha_outbox **ret_outbox,
@@ -254,6 +268,34 @@ void trilha_relay_counted(const trilha_relay *relay, trilha_relay_counts *ret_co
 void trilha_relay_free(trilha_relay *relay) {
   trilha_relay_release(relay);
 }
+
+/* --- the memory transport ------------------------------------------------------------------------------------------
+ */
+
+static trilha_status open_reaction(const trilha_outbox_options *options, trilha_reaction_store **ret_store,
+                                   trilha_error *err) {
+  int adapter;
+  trilha_status status = check_place(options, &adapter, err);
+  if (status != TRILHA_OK) return status;
+  const trilha_store_options how = store_options(options);
+  return adapters[adapter].react(&how, options->schema, ret_store, err);
+}
+
+trilha_status trilha_reaction_new(const trilha_reaction_options *options, trilha_reaction **ret_reaction,
+                                  trilha_error *error) {
+  int adapter;
+  if (options == NULL || ret_reaction == NULL)
+    return trilha_outbox_missing(error, "options and the place for the reaction");
+  trilha_status status = check_place(&options->inbox, &adapter, error);
+  if (status != TRILHA_OK) return status;
+  if (options->inbox.schema == NULL && adapters[adapter].react == trilha_postgres_reaction_open)
+    return trilha_error_set(error, TRILHA_USAGE, "SCHEMA_MISSING",
+                            "on PostgreSQL an inbox is in a schema: name the consumer's");
+  return trilha_reaction_make(options, open_reaction, adapters[adapter].reactions, ret_reaction, error);
+}
+
+/* --- the transport into the log ------------------------------------------------------------------------------------
+ */
 
 /* What repeating cannot change: the content or its type is refused. */
 static bool is_refusal(trilha_status status) {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 
@@ -24,13 +25,20 @@ trilha_status trilha_pg_outbox_explain(trilha_status status, const char *schema,
   return status;
 }
 
+trilha_status trilha_pg_outbox_check_process(pid_t opened_by, trilha_error *err) {
+  if (opened_by == getpid()) return TRILHA_OK;
+  return trilha_error_set(err, TRILHA_USAGE, "HANDLE_FORKED",
+                          "this outbox was opened before fork(); open a new one in the child process");
+}
+
 trilha_status trilha_pg_outbox_call(trilha_pg_outbox *o, const char *query, const trilha_pg_parameters *p,
                                     PGresult **ret_result, trilha_error *err) {
   trilha_error own = {0}; /* its SQLSTATE is looked at, so there has to be one */
   TRILHA_BUFFER_SCOPED sql;
   trilha_buffer_init(&sql, 0);
   trilha_outbox_sql(&sql, query, o->prefix);
-  trilha_status status = trilha_buffer_check(&sql, &own);
+  trilha_status status = trilha_pg_outbox_check_process(o->pid, &own);
+  if (status == TRILHA_OK) status = trilha_buffer_check(&sql, &own);
   const trilha_pg_step step = {.sql = sql.data, .parameters = p, .made_here = true};
   if (status == TRILHA_OK)
     status = trilha_pg_write_step(o->s, &step, trilha_deadline_in_ms(o->timeout_ms), ret_result, &own);
@@ -40,6 +48,7 @@ trilha_status trilha_pg_outbox_call(trilha_pg_outbox *o, const char *query, cons
 
 static void close_outbox(trilha_outbox_store *store) {
   trilha_pg_outbox *o = trilha_pg_outbox_of(store);
+  if (o->pid != getpid()) return; /* a child's farewell would end the parent's session */
   trilha_pg_close(o->s);
   free(o);
 }
@@ -108,17 +117,7 @@ static const trilha_outbox_operations operations = {.close = close_outbox,
                                                     .receipts = trilha_pg_outbox_receipts,
                                                     .reveal = trilha_pg_outbox_reveal,
                                                     .correct = trilha_pg_outbox_correct,
-                                                    .record = trilha_pg_outbox_record,
-                                                    .inbox_list = trilha_pg_outbox_inbox_list,
-                                                    .inbox_conflicts = trilha_pg_outbox_inbox_conflicts,
-                                                    .duties = trilha_pg_outbox_duties,
-                                                    .gauges = trilha_pg_outbox_gauges,
-                                                    .worker_beat = trilha_pg_outbox_worker_beat,
-                                                    .worker_end = trilha_pg_outbox_worker_end,
-                                                    .workers = trilha_pg_outbox_workers,
-                                                    .worker_drain = trilha_pg_outbox_worker_drain,
-                                                    .purge_messages = trilha_pg_outbox_purge_messages,
-                                                    .purge_inbox = trilha_pg_outbox_purge_inbox};
+                                                    .record = trilha_pg_outbox_record};
 
 trilha_status trilha_postgres_outbox_open(const trilha_store_options *options, const char *schema,
                                           trilha_outbox_store **ret_store, trilha_error *err) {
@@ -128,6 +127,7 @@ trilha_status trilha_postgres_outbox_open(const trilha_store_options *options, c
   trilha_pg_outbox *o = calloc(1, sizeof *o);
   if (o == NULL) return trilha_error_no_memory(err);
   o->port.op = &operations;
+  o->pid = getpid();
   snprintf(o->schema, sizeof o->schema, "%s", schema);
   trilha_pg_outbox_prefix(schema, o->prefix);
   trilha_status status = trilha_pg_open_bare(options, &o->s, err);

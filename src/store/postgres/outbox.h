@@ -10,6 +10,7 @@ typedef struct trilha_pg_outbox {
   trilha_outbox_store port; /* first */
   trilha_pg_store *s;       /* connections */
   int64_t timeout_ms;       /* of one call */
+  pid_t pid;                /* a child after fork() is refused: the connections are its parent's */
   char schema[TRILHA_OUTBOX_SCHEMA_BYTES_MAX + 1];
   char prefix[TRILHA_OUTBOX_PREFIX_SIZE]; /* "schema". */
 } trilha_pg_outbox;
@@ -25,6 +26,9 @@ trilha_status trilha_pg_outbox_call(trilha_pg_outbox *o, const char *query, cons
                                     PGresult **ret_result, trilha_error *err) TRILHA_MUST_USE;
 /* Where the schema has no outbox, that instead of PostgreSQL's words. Returns the status that is then right. */
 trilha_status trilha_pg_outbox_explain(trilha_status status, const char *schema, trilha_error *err);
+
+/* USAGE (HANDLE_FORKED): opened by another process. */
+trilha_status trilha_pg_outbox_check_process(pid_t opened_by, trilha_error *err);
 
 /* outbox_relay.c */
 trilha_status trilha_pg_outbox_claim(trilha_outbox_store *store, const trilha_claim *claim, trilha_arena *arena,
@@ -63,26 +67,5 @@ trilha_status trilha_pg_outbox_correct(trilha_outbox_store *store, const unsigne
 trilha_status trilha_pg_outbox_record(trilha_outbox_store *store, const unsigned char message_id[16],
                                       const trilha_outbox_receipt *receipt, int64_t stated_us, bool *ret_new,
                                       trilha_error *err);
-
-/* outbox_upkeep.c */
-trilha_status trilha_pg_outbox_gauges(trilha_outbox_store *store, trilha_outbox_gauge_visit visit, void *user,
-                                      trilha_error *err);
-trilha_status trilha_pg_outbox_duties(trilha_outbox_store *store, trilha_outbox_duties *ret_duties, trilha_error *err);
-trilha_status trilha_pg_outbox_inbox_list(trilha_outbox_store *store, const trilha_inbox_filter *filter,
-                                          const unsigned char *message_id, trilha_inbox_entry_visit visit, void *user,
-                                          trilha_error *err);
-trilha_status trilha_pg_outbox_inbox_conflicts(trilha_outbox_store *store, const trilha_inbox_filter *filter,
-                                               const unsigned char *message_id, trilha_inbox_conflict_visit visit,
-                                               void *user, trilha_error *err);
-trilha_status trilha_pg_outbox_worker_beat(trilha_outbox_store *store, const trilha_worker_beat *beat, bool *ret_drain,
-                                           trilha_error *err);
-trilha_status trilha_pg_outbox_worker_end(trilha_outbox_store *store, const trilha_worker_beat *beat,
-                                          trilha_error *err);
-trilha_status trilha_pg_outbox_workers(trilha_outbox_store *store, trilha_outbox_worker_visit visit, void *user,
-                                       trilha_error *err);
-trilha_status trilha_pg_outbox_worker_drain(trilha_outbox_store *store, trilha_text worker, trilha_text user,
-                                            trilha_text reason, trilha_error *err);
-trilha_status trilha_pg_outbox_purge_messages(trilha_outbox_store *store, trilha_purge_batch *batch, trilha_error *err);
-trilha_status trilha_pg_outbox_purge_inbox(trilha_outbox_store *store, trilha_purge_batch *batch, trilha_error *err);
 
 #endif

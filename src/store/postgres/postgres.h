@@ -3,6 +3,7 @@
 #define TRILHA_STORE_POSTGRES_POSTGRES_H
 
 #include "store/outbox.h"
+#include "store/reaction.h"
 #include "store/store.h"
 #include "store/unit_of_work.h"
 
@@ -20,6 +21,9 @@ trilha_status trilha_postgres_outbox_open(const trilha_store_options *options, c
                                           trilha_outbox_store **ret_store, trilha_error *err) TRILHA_MUST_USE;
 /* What install would do, as SQL; appended to out. */
 trilha_status trilha_postgres_outbox_sql(const char *schema, trilha_buffer *out, trilha_error *err) TRILHA_MUST_USE;
+/* For the memory transport: the database where inbox and effects are. Connects at the first transaction. */
+trilha_status trilha_postgres_reaction_open(const trilha_store_options *options, const char *schema,
+                                            trilha_reaction_store **ret_store, trilha_error *err) TRILHA_MUST_USE;
 /* Inside the caller's transaction: trilha/postgres.h. */
 trilha_status trilha_postgres_enqueue(struct pg_conn *pg, const char *schema, const trilha_message *message,
                                       trilha_enqueued *ret_enqueued, trilha_error *err) TRILHA_MUST_USE;
