@@ -28,7 +28,7 @@
 #include "base/text.h"
 #include "base/uuid.h"
 #include "fault/history.h"
-#include "store/postgres/relay.h"
+#include "fault/server.h"
 #include "trilha/delivery.h"
 
 enum { PUBLISHERS = 3, CRASHES = 2, CUTS = 30, CUTS_MAX = 600, LEASE_MS = 3000, PATH = 200, SERVER_MS = 120000 };
@@ -98,38 +98,6 @@ static trilha_status note(void *user, const trilha_event *event, trilha_delivery
 static int role_consumer(const char *url, const char *path, const char *how) {
   int fd = fault_open_history(path);
   return fault_consume(open_when_there(url, NULL, false), note, &fd, LEASE_MS, strcmp(how, "once") == 0);
-}
-
-/* --- a server of our own
- * ---------------------------------------------------------------------------------------------- */
-
-static char server_folder[PATH];
-
-/* Runs the tool's verb on it; its exit status. */
-static int server(const char *verb, const char *more) {
-  char command[1400];
-  const char *root = getenv("TRILHA_SOURCE_ROOT");
-  snprintf(command, sizeof command, "%.900s/tools/private-postgres %s %s %s >/dev/null 2>%s.said",
-           root == NULL ? "." : root, verb, server_folder, more, server_folder);
-  return system(command);
-}
-
-static void expect_server(const char *verb) {
-  if (server(verb, "") != 0) fail_msg("the server cannot %s: see %s.said", verb, server_folder);
-}
-
-static bool server_starts(const char *parent) {
-  char owner[40], path[PATH + 8], url[512] = "";
-  snprintf(server_folder, sizeof server_folder, "%s/server", parent);
-  snprintf(owner, sizeof owner, "--owner %ld", (long)getpid());
-  if (server("start", owner) != 0) return false;
-  snprintf(path, sizeof path, "%s/url", server_folder);
-  FILE *file = fopen(path, "r");
-  if (file == NULL || fscanf(file, "%511s", url) != 1) return false;
-  fclose(file);
-  setenv("TRILHA_TEST_POSTGRES_URL", url, 1);
-  setenv("TRILHA_TEST_STORE", "postgresql", 1);
-  return true;
 }
 
 /* --- a run
@@ -221,9 +189,9 @@ static void expect_all_kept(run *r, fault_history *h, int breaks) {
 
 static void crash_and_resume(run *r) {
   trilha_clock_sleep_ms(100 + fault_draw(&r->seed, 400));
-  expect_server("crash");
+  fault_server_expect("crash");
   trilha_clock_sleep_ms(fault_draw(&r->seed, 200));
-  expect_server("resume");
+  fault_server_expect("resume");
 }
 
 static void what_was_acknowledged_survives_a_server_killed_under_load(void **state) {
@@ -304,8 +272,8 @@ static int64_t count_of(const trilha_fixture *f, const char *id) {
 }
 
 static void crash_and_resume_at_once(PGconn *young) {
-  expect_server("crash");
-  expect_server("resume");
+  fault_server_expect("crash");
+  fault_server_expect("resume");
   PQfinish(young);
 }
 
@@ -390,8 +358,8 @@ static void an_event_acknowledged_a_moment_ago_survives_a_kill(void **state) {
   trilha_fixture_register(f->handle, "teste.a", "1.0.0", trilha_test_schema);
   for (int64_t i = 1; i <= 3; i++) {
     publish_number(f->handle, "teste.a", i);
-    expect_server("crash");
-    expect_server("resume");
+    fault_server_expect("crash");
+    fault_server_expect("resume");
     assert_int_equal(trilha_fixture_count(f, "SELECT count(*) FROM {log}"), i);
   }
 }
@@ -415,18 +383,7 @@ static void control_a_reader_with_plain_sql_is_shown_an_event_that_a_kill_loses(
  * --------------------------------------------------------------------------------------------------------------- */
 
 static relay *start_relay(run *r) {
-  char path[PATH + 8];
-  int server_port = 0, port = 0;
-  snprintf(path, sizeof path, "%s/port", server_folder);
-  FILE *file = fopen(path, "r");
-  assert_true(file != NULL && fscanf(file, "%d", &server_port) == 1);
-  fclose(file);
-  relay *wire = relay_start(server_port, &port);
-  const char *host = strstr(r->f->url, "@127.0.0.1:");
-  assert_non_null(host);
-  snprintf(r->url, sizeof r->url, "%.*s@127.0.0.1:%d%s", (int)(host - r->f->url), r->f->url, port,
-           strchr(host + 1, '/'));
-  return wire;
+  return fault_server_wire(r->f->url, r->url, sizeof r->url);
 }
 
 static void cut_at_random(run *r, relay *wire, int times) {
@@ -543,7 +500,7 @@ static void a_full_disk_of_the_server_refuses_clearly_and_room_heals_it(void **s
     skip();
   }
   char ballast[PATH + 16], path[PATH];
-  snprintf(ballast, sizeof ballast, "%s.ballast", server_folder);
+  snprintf(ballast, sizeof ballast, "%s.ballast", fault_server_folder());
   snprintf(path, sizeof path, "%s/full", f->folder);
   int history = fault_open_history(path), number = 0;
   trilha_fixture_register(f->handle, "teste.cheio", "1.0.0", "{\"type\":\"object\",\"x-redacao\":\"manter\"}");
@@ -559,7 +516,7 @@ static void a_full_disk_of_the_server_refuses_clearly_and_room_heals_it(void **s
   trilha_deadline end = trilha_deadline_in_ms(SERVER_MS);
   while (publish_large(f->handle, history, ++number, &err) != TRILHA_OK) {
     if (trilha_deadline_passed(end)) fail_msg("not healed: %s: %s", err.code, err.text);
-    server("resume", ""); /* a server that found no room for its log has ended itself */
+    fault_server("resume", ""); /* a server that found no room for its log has ended itself */
     trilha_clock_sleep_ms(200);
   }
   fault_history h = {0};
@@ -596,9 +553,9 @@ int main(int argc, char **argv) {
   if (mkdtemp(parent) == NULL || chmod(parent, 0755) != 0) return 1;
   disk_is_small = mount_small_disk(parent);
   int status = 0;
-  if (server_starts(parent)) {
+  if (fault_server_starts(parent)) {
     status = run_all();
-    server("stop", "");
+    fault_server("stop", "");
   } else {
     puts("1..0 # SKIP no PostgreSQL server can be started here");
   }
