@@ -19,7 +19,9 @@ extern "C" {
 /** Limits (docs/limits.md). */
 enum {
   TRILHA_OUTBOX_DESTINATIONS_MAX = 63, /**< destinations of one outbox */
-  TRILHA_OUTBOX_LANES_MAX = 1000       /**< lanes told at once */
+  TRILHA_OUTBOX_LANES_MAX = 1000,      /**< lanes told at once */
+  TRILHA_INBOX_ROWS_MAX = 1000,        /**< rows of an inbox told at once */
+  TRILHA_PURGE_BATCH_MAX = 10000       /**< rows of one transaction of a purge */
 };
 
 /** A message to enqueue. Zero-initialise; absent texts have data NULL. Characters are code points. */
@@ -158,7 +160,7 @@ typedef struct trilha_outbox_revision {
   int64_t revision;
   trilha_text at, user, reason;
   int64_t payload_bytes;
-  trilha_text payload_sha256;
+  trilha_text payload_sha256; /**< absent, with 0 bytes, once the message was purged */
   trilha_text diff; /**< a JSON array of {"op": "add", "remove" or "replace", "path": JSON Pointer}; never a value */
   trilha_text accepted; /**< destinations that had acknowledged an earlier revision, by name; absent: none */
 } trilha_outbox_revision;
@@ -252,6 +254,87 @@ TRILHA_API trilha_status trilha_outbox_receipts(trilha_outbox *outbox, trilha_te
                                                 trilha_outbox_receipt_visit visit, void *user,
                                                 trilha_error *error) TRILHA_MUST_USE;
 
+/* --- what the caller may ------------------------------------------------------------------------------------- */
+
+/** What the role that opened the outbox may do there. On SQLite everything, since who may write the file may. */
+typedef struct trilha_outbox_duties {
+  bool enqueues, relays, consumes, operates; /**< the duties of trilha_outbox_grant() */
+  bool superuser;    /**< PostgreSQL: no grant and no policy binds it, so it is no role to work under (ruling R36) */
+  char writers[512]; /**< PostgreSQL: roles other than the owner that may write the tables past the functions, by name;
+                        "": none, as it must be (requirement O19) */
+} trilha_outbox_duties;
+TRILHA_API trilha_status trilha_outbox_duties_of_caller(trilha_outbox *outbox, trilha_outbox_duties *ret_duties,
+                                                        trilha_error *error) TRILHA_MUST_USE;
+
+/* --- workers ---------------------------------------------------------------------------------------------- */
+
+/** A relay that is registered in the outbox it delivers. It says every few seconds that it is there. */
+typedef struct trilha_outbox_worker {
+  trilha_text worker;       /**< "host:pid:random", the owner of its leases */
+  trilha_text status;       /**< "running", "draining", or "silent": not heard of when it should have been */
+  trilha_text destinations; /**< by name, separated by ", " */
+  int64_t threads;
+  int64_t leases; /**< lanes it holds now */
+  trilha_text started_at, seen_at;
+  trilha_text expected_by;                        /**< when it is heard of again at the latest */
+  trilha_text drain_at, drain_user, drain_reason; /**< absent: nobody asked it to drain */
+} trilha_outbox_worker;
+typedef trilha_status (*trilha_outbox_worker_visit)(void *user, const trilha_outbox_worker *worker);
+/** In the order in which they began. A worker that ended in order is not among them; one that did not is told as silent
+ * for a day. */
+TRILHA_API trilha_status trilha_outbox_workers(trilha_outbox *outbox, trilha_outbox_worker_visit visit, void *user,
+                                               trilha_error *error) TRILHA_MUST_USE;
+/** Asks it to finish what it holds, to take no more, and to end: it hears of it within TRILHA_RELAY_BEAT_MS. The trail
+ * keeps who and why (`trilha.outbox-worker.drained`). NOT_FOUND (WORKER_NOT_FOUND). */
+TRILHA_API trilha_status trilha_outbox_worker_drain(trilha_outbox *outbox, trilha_text worker, trilha_text user,
+                                                    trilha_text reason, trilha_error *error) TRILHA_MUST_USE;
+
+/* --- numbers to watch ------------------------------------------------------------------------------------- */
+
+/** One number (docs/outbox.md lists the names); those that end in _us are microseconds. */
+typedef struct trilha_outbox_gauge {
+  trilha_text name;
+  trilha_text label; /**< the destination or tenant it is of; absent: the outbox as a whole */
+  int64_t value;
+} trilha_outbox_gauge;
+typedef trilha_status (*trilha_outbox_gauge_visit)(void *user, const trilha_outbox_gauge *gauge);
+/** What it costs grows with the lanes that have work, never with the messages. */
+TRILHA_API trilha_status trilha_outbox_gauges(trilha_outbox *outbox, trilha_outbox_gauge_visit visit, void *user,
+                                              trilha_error *error) TRILHA_MUST_USE;
+
+/* --- purging ---------------------------------------------------------------------------------------------- */
+
+/** What goes, and the windows that say whether it may (requirement O17). All times in milliseconds. */
+typedef struct trilha_purge_options {
+  int64_t messages_ms; /**< messages that were settled for all destinations longer ago than this; -1: none */
+  int64_t inbox_ms;    /**< rows of the inbox that were accepted longer ago than this; -1: none */
+  int64_t retry_ms;    /**< how long after its first send a message may be sent again, an operator's retry included */
+  int64_t restore_ms;  /**< how far back a restored backup, of a producer or of a consumer, may be */
+  int64_t batch;       /**< rows of one transaction; 0: 1000; at most TRILHA_PURGE_BATCH_MAX */
+  bool dry_run;        /**< counts only */
+  trilha_text user, reason; /**< needed unless it is a dry run */
+} trilha_purge_options;
+
+typedef struct trilha_purge_part {
+  int64_t rows;
+  char oldest[32], newest[32]; /**< creation or acceptance of what went, RFC 3339; "": nothing did */
+} trilha_purge_part;
+typedef struct trilha_purged {
+  trilha_purge_part messages, inbox;
+} trilha_purged;
+/** After each batch; false ends the purge there, which is no error. */
+typedef bool (*trilha_purge_progress)(void *user, const trilha_purged *so_far);
+/** Deletes in short transactions, each with its row in the trail (outbox_upkeep). A message goes only with every
+ * earlier one of its aggregate, and none that some destination still waits for. The trail stays, and so do the last
+ * sequences of aggregates and of ordered consumers. progress may be NULL; ret_purged is written on failure too. USAGE
+ * (WINDOW_INVALID): the inbox would forget what may still be repeated, or the outbox what a restored consumer may still
+ * need; with the numbers. */
+/** Only the checks, without an outbox: USAGE (PURGE_OPTIONS, WINDOW_INVALID). */
+TRILHA_API trilha_status trilha_purge_check(const trilha_purge_options *options, trilha_error *error) TRILHA_MUST_USE;
+TRILHA_API trilha_status trilha_outbox_purge(trilha_outbox *outbox, const trilha_purge_options *options,
+                                             trilha_purge_progress progress, void *user, trilha_purged *ret_purged,
+                                             trilha_error *error) TRILHA_MUST_USE;
+
 /* --- the inbox of a consumer ------------------------------------------------------------------------------ */
 
 /** What the inbox says of a message (specification 001, rule 5). */
@@ -277,6 +360,34 @@ typedef struct trilha_inbox_answer {
   trilha_inbox_outcome outcome;
   char *result;
 } trilha_inbox_answer;
+
+/** What operators see of an inbox. A message that comes again is kept with the transaction that asked, so whoever meets
+ * a conflict commits. */
+typedef struct trilha_inbox_filter { /* combined with AND; absent: any */
+  trilha_text tenant_id, consumer, message_id;
+  int64_t limit; /**< 0: 100; at most TRILHA_INBOX_ROWS_MAX */
+} trilha_inbox_filter;
+typedef struct trilha_inbox_entry {
+  trilha_text tenant_id, consumer, message_id;
+  trilha_text payload_sha256, accepted_at;
+  int64_t result_bytes;          /**< of what the effect gave, which is the consumer's own data; -1: none is stored */
+  int64_t duplicates, conflicts; /**< how often it came again */
+} trilha_inbox_entry;
+typedef trilha_status (*trilha_inbox_entry_visit)(void *user, const trilha_inbox_entry *entry);
+/** What was accepted, the last first. */
+TRILHA_API trilha_status trilha_inbox_list(trilha_outbox *outbox, const trilha_inbox_filter *filter,
+                                           trilha_inbox_entry_visit visit, void *user,
+                                           trilha_error *error) TRILHA_MUST_USE;
+typedef struct trilha_inbox_conflict {
+  trilha_text tenant_id, consumer, message_id;
+  trilha_text accepted_sha256, accepted_at; /**< absent once the accepted row was purged */
+  trilha_text received_sha256, received_at;
+} trilha_inbox_conflict;
+typedef trilha_status (*trilha_inbox_conflict_visit)(void *user, const trilha_inbox_conflict *conflict);
+/** What came under a known key with other content, the last first. */
+TRILHA_API trilha_status trilha_inbox_conflicts(trilha_outbox *outbox, const trilha_inbox_filter *filter,
+                                                trilha_inbox_conflict_visit visit, void *user,
+                                                trilha_error *error) TRILHA_MUST_USE;
 
 #ifdef __cplusplus
 }

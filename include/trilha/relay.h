@@ -22,6 +22,7 @@ enum {
   TRILHA_RELAY_WORKERS_MAX = 64,           /**< threads of one relay */
   TRILHA_RELAY_LANES_MAX = 256,            /**< lanes of one claim */
   TRILHA_RELAY_RUN_MAX = 256,              /**< messages of one lane under one lease */
+  TRILHA_RELAY_BEAT_MS = 5000,             /**< how often a relay says in the outbox that it is there */
   TRILHA_RELAY_RUN_BYTES_MAX = 1024 * 1024 /**< payload of one lane under one lease, beyond its first message */
 };
 
@@ -61,8 +62,8 @@ typedef struct trilha_relay trilha_relay;
 /** Checks the options: USAGE (WINDOW_INVALID) says which windows do not fit, with their numbers. Opens nothing yet. */
 TRILHA_API trilha_status trilha_relay_new(const trilha_relay_options *options, trilha_relay **ret_relay,
                                           trilha_error *error) TRILHA_MUST_USE;
-/** Runs until trilha_relay_stop(), `once`, or an error that does not pass by itself. A database that is away is waited
- * for. */
+/** Runs until trilha_relay_stop(), a drain (trilha_outbox_worker_drain()), `once`, or an error that does not pass by
+ * itself. A database that is away is waited for. */
 TRILHA_API trilha_status trilha_relay_run(trilha_relay *relay, trilha_error *error) TRILHA_MUST_USE;
 /** From any thread: a send under way is waited for; what was not sent is given back at once. */
 TRILHA_API void trilha_relay_stop(trilha_relay *relay);

@@ -274,7 +274,18 @@ void trilha_cli_table_init(trilha_cli_table *table, size_t columns);
 void trilha_cli_table_done(trilha_cli_table *table);
 /* The next cell, row by row; the first row is the heading. An absent text shows "-". */
 void trilha_cli_table_add(trilha_cli_table *table, trilha_text text);
+void trilha_cli_table_add_number(trilha_cli_table *table, int64_t number);
 void trilha_cli_table_print(trilha_cli *cli, const trilha_cli_table *table);
+
+/* Rows of a list: lines of JSON at once, or a table at the end. Who adds a row counts it. */
+typedef struct trilha_cli_rows {
+  trilha_cli *cli;
+  trilha_cli_table table;
+  size_t count;
+} trilha_cli_rows;
+void trilha_cli_rows_begin(trilha_cli_rows *rows, trilha_cli *cli, const char *const *headings, size_t columns);
+/* Prints what was gathered, or `none` when there was nothing; nothing after a failure. */
+void trilha_cli_rows_end(trilha_cli_rows *rows, trilha_status status, trilha_cli_words none);
 
 /* --- events (show.c): the exit status is not 0 when one could not be written as JSON ------------------------ */
 

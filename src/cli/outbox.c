@@ -93,34 +93,8 @@ int trilha_cli_run_outbox_route(trilha_cli *cli, const trilha_cli_args *args) {
   return trilha_cli_with_outbox(cli, args, route);
 }
 
-/* Rows of a list: lines of JSON at once, or a table at the end. */
-typedef struct rows {
-  trilha_cli *cli;
-  trilha_cli_table table;
-  size_t count;
-} rows;
-
-static void rows_begin(rows *r, trilha_cli *cli, const char *const *headings, size_t columns) {
-  *r = (rows){.cli = cli};
-  trilha_cli_table_init(&r->table, columns);
-  for (size_t i = 0; i < columns; i++) trilha_cli_table_add(&r->table, trilha_text_of(headings[i]));
-}
-
-static void rows_end(rows *r, trilha_status status, trilha_cli_words none) {
-  if (status == TRILHA_OK && !r->cli->json && r->count > 0) trilha_cli_table_print(r->cli, &r->table);
-  if (status == TRILHA_OK && !r->cli->json && r->count == 0)
-    trilha_cli_putf(&r->cli->out, "%s\n", trilha_cli_choose(r->cli, none));
-  trilha_cli_table_done(&r->table);
-}
-
-static void add_number(trilha_cli_table *table, int64_t number) {
-  char text[24];
-  snprintf(text, sizeof text, "%lld", (long long)number);
-  trilha_cli_table_add(table, trilha_text_of(text));
-}
-
 static trilha_status put_route(void *user, trilha_text pattern, trilha_text destination) {
-  rows *r = user;
+  trilha_cli_rows *r = user;
   r->count++;
   if (!r->cli->json) {
     trilha_cli_table_add(&r->table, pattern);
@@ -136,10 +110,10 @@ static trilha_status put_route(void *user, trilha_text pattern, trilha_text dest
 
 static trilha_status routes(trilha_cli *cli, const trilha_cli_args *args, trilha_outbox *outbox, trilha_error *error) {
   static const char *const headings[] = {"TYPE", "DESTINATION"};
-  rows r;
-  rows_begin(&r, cli, headings, 2);
+  trilha_cli_rows r;
+  trilha_cli_rows_begin(&r, cli, headings, 2);
   trilha_status status = trilha_outbox_routes(outbox, put_route, &r, error);
-  rows_end(&r, status, (trilha_cli_words){SAY_NO_ROUTES});
+  trilha_cli_rows_end(&r, status, (trilha_cli_words){SAY_NO_ROUTES});
   return status;
 }
 
@@ -151,12 +125,12 @@ int trilha_cli_run_outbox_routes(trilha_cli *cli, const trilha_cli_args *args) {
  */
 
 static trilha_status put_standing(void *user, const trilha_outbox_standing *s) {
-  rows *r = user;
+  trilha_cli_rows *r = user;
   const int64_t numbers[] = {s->ready, s->waiting, s->leased, s->dead};
   r->count++;
   if (!r->cli->json) {
     trilha_cli_table_add(&r->table, s->destination);
-    for (size_t i = 0; i < 4; i++) add_number(&r->table, numbers[i]);
+    for (size_t i = 0; i < 4; i++) trilha_cli_table_add_number(&r->table, numbers[i]);
     trilha_cli_table_add(&r->table, s->head_at);
     return TRILHA_OK;
   }
@@ -172,11 +146,11 @@ static trilha_status put_standing(void *user, const trilha_outbox_standing *s) {
 static trilha_status standing(trilha_cli *cli, const trilha_cli_args *args, trilha_outbox *outbox,
                               trilha_error *error) {
   static const char *const headings[] = {"DESTINATION", "READY", "WAITING", "LEASED", "DEAD", "OLDEST_HEAD"};
-  rows r;
-  rows_begin(&r, cli, headings, 6);
+  trilha_cli_rows r;
+  trilha_cli_rows_begin(&r, cli, headings, 6);
   for (size_t i = 1; i <= 4; i++) r.table.right[i] = true;
   trilha_status status = trilha_outbox_status(outbox, put_standing, &r, error);
-  rows_end(&r, status, (trilha_cli_words){SAY_NO_DESTINATIONS});
+  trilha_cli_rows_end(&r, status, (trilha_cli_words){SAY_NO_DESTINATIONS});
   return status;
 }
 
@@ -206,7 +180,7 @@ static void put_lane_json(trilha_cli *cli, const trilha_outbox_lane *lane) {
 }
 
 static trilha_status put_lane(void *user, const trilha_outbox_lane *lane) {
-  rows *r = user;
+  trilha_cli_rows *r = user;
   r->count++;
   if (r->cli->json) {
     put_lane_json(r->cli, lane);
@@ -217,9 +191,9 @@ static trilha_status put_lane(void *user, const trilha_outbox_lane *lane) {
   trilha_cli_table_add(&r->table, lane->tenant_id);
   trilha_cli_table_add(&r->table, lane->aggregate_type);
   trilha_cli_table_add(&r->table, lane->aggregate_key);
-  add_number(&r->table, lane->head_sequence);
-  add_number(&r->table, lane->behind);
-  add_number(&r->table, lane->attempts);
+  trilha_cli_table_add_number(&r->table, lane->head_sequence);
+  trilha_cli_table_add_number(&r->table, lane->behind);
+  trilha_cli_table_add_number(&r->table, lane->attempts);
   trilha_cli_table_add(&r->table, lane->message_id);
   trilha_cli_table_add(&r->table, lane->error_code);
   trilha_cli_table_add(&r->table, lane->error_text);
@@ -233,11 +207,11 @@ static trilha_status lanes(trilha_cli *cli, const trilha_cli_args *args, trilha_
                                              .destination = trilha_cli_text(args, "destination"),
                                              .status = trilha_cli_text(args, "status"),
                                              .limit = trilha_cli_number(args, "limit", 0)};
-  rows r;
-  rows_begin(&r, cli, headings, sizeof headings / sizeof headings[0]);
+  trilha_cli_rows r;
+  trilha_cli_rows_begin(&r, cli, headings, sizeof headings / sizeof headings[0]);
   r.table.right[5] = r.table.right[6] = r.table.right[7] = r.table.firm[8] = true;
   trilha_status status = trilha_outbox_lanes(outbox, &filter, put_lane, &r, error);
-  rows_end(&r, status, (trilha_cli_words){SAY_NO_LANES});
+  trilha_cli_rows_end(&r, status, (trilha_cli_words){SAY_NO_LANES});
   return status;
 }
 

@@ -28,6 +28,10 @@ extern const trilha_cli_option trilha_cli_outbox_lanes_options[];
 extern const trilha_cli_option trilha_cli_outbox_retry_options[];
 extern const trilha_cli_option trilha_cli_outbox_discard_options[];
 extern const trilha_cli_option trilha_cli_worker_options[];
+extern const trilha_cli_option trilha_cli_worker_drain_options[];
+extern const trilha_cli_option trilha_cli_inbox_options[];
+extern const trilha_cli_option trilha_cli_purge_plan_options[];
+extern const trilha_cli_option trilha_cli_purge_run_options[];
 int trilha_cli_run_outbox_install(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_outbox_grant(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_outbox_route(trilha_cli *cli, const trilha_cli_args *args);
@@ -41,6 +45,14 @@ int trilha_cli_run_outbox_correct(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_outbox_reconcile(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_outbox_applied(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_worker(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_worker_list(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_worker_drain(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_inbox_list(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_inbox_conflicts(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_source_list(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_source_check(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_purge_plan(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_purge_run(trilha_cli *cli, const trilha_cli_args *args);
 
 /* worker_webhook.c: what --webhook and its options say; an exit status. */
 int trilha_cli_webhook_open(trilha_cli *cli, const trilha_cli_args *args, trilha_webhook **ret_webhook);

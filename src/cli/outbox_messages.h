@@ -34,5 +34,18 @@
 #define SAY_SECRETS_NONE "the file of --secret-file holds no secret", "o arquivo de --secret-file não contém segredo"
 #define SAY_WORKER_DONE \
   "sent %lld, failed attempts %lld, dead letters %lld", "enviadas %lld, tentativas falhas %lld, mortas %lld"
+#define SAY_NO_INBOX     "nothing was accepted", "nada foi aceito"
+#define SAY_NO_CONFLICTS "no conflicts", "nenhum conflito"
+#define SAY_NO_SOURCES   "the configuration registers no source", "a configuração não registra nenhuma fonte"
+#define SAY_NO_WORKERS   "no worker is registered", "nenhum worker registrado"
+#define SAY_DRAIN_ASKED                                                         \
+  "%s is asked to finish what it holds and to end; it hears of it within %d s", \
+      "%s deve terminar o que tem em mãos e encerrar; ele fica sabendo em até %d s"
+#define SAY_AGE_INVALID                                           \
+  "--%s takes a number and d, h, m or s, at most 36500d, as 30d", \
+      "--%s recebe um número e d, h, m ou s, no máximo 36500d, como 30d"
+#define SAY_PURGE_NOTHING \
+  "say what goes: --messages AGE, --inbox AGE or both", "diga o que sai: --messages AGE, --inbox AGE ou ambos"
+#define SAY_PURGE_ROWS "rows purged", "linhas removidas"
 
 #endif

@@ -107,4 +107,26 @@ const trilha_cli_option trilha_cli_worker_options[] = {
      {"most lanes of one tenant in flight; default 8", "máximo de faixas de um inquilino em voo; padrão 8"}},
     {"once", 0, TRILHA_CLI_FLAG, false, 0, NULL, {"end when nothing is due", "terminar quando nada estiver vencido"}},
     END};
+const trilha_cli_option trilha_cli_worker_drain_options[] = {SCHEMA, REASON, END};
+const trilha_cli_option trilha_cli_inbox_options[] = {
+    SCHEMA,
+    {"tenant", 't', TRILHA_CLI_TEXT, false, 0, "TENANT", {"only of this tenant", "só deste inquilino"}},
+    {"consumer", 0, TRILHA_CLI_TEXT, false, 0, "NAME", {"only of this consumer", "só deste consumidor"}},
+    {"message", 0, TRILHA_CLI_TEXT, false, 0, "MESSAGE-ID", {"only this message", "só esta mensagem"}},
+    {"limit", 'l', TRILHA_CLI_NUMBER, false, 1, "N", {"most rows; default 100, at most 1000", "máximo de linhas; padrão 100, no máximo 1000"}},
+    END};
+#define PURGE_WINDOWS                                                                                              \
+  {"messages", 0, TRILHA_CLI_TEXT, false, 0, "AGE",                                                                \
+   {"messages that were settled longer ago, as 30d, 12h, 90m or 45s", "mensagens concluídas há mais tempo, como 30d, 12h, 90m ou 45s"}}, \
+  {"inbox", 0, TRILHA_CLI_TEXT, false, 0, "AGE",                                                                   \
+   {"rows of the inbox that were accepted longer ago", "linhas do inbox aceitas há mais tempo"}},                  \
+  {"retry", 0, TRILHA_CLI_TEXT, false, 0, "AGE",                                                                   \
+   {"how long after its first send a message may be sent again, an operator's retry included (needed with --inbox)", \
+    "até quando, após o primeiro envio, uma mensagem pode ser reenviada, também por um operador (obrigatória com --inbox)"}}, \
+  {"restore", 0, TRILHA_CLI_TEXT, false, 0, "AGE",                                                                 \
+   {"how far back a restored backup may be (needed)", "quão antigo pode ser um backup restaurado (obrigatória)"}},  \
+  {"batch", 0, TRILHA_CLI_NUMBER, false, 1, "N",                                                                   \
+   {"rows of one transaction; default 1000, at most 10000", "linhas de uma transação; padrão 1000, no máximo 10000"}}
+const trilha_cli_option trilha_cli_purge_plan_options[] = {SCHEMA, PURGE_WINDOWS, END};
+const trilha_cli_option trilha_cli_purge_run_options[] = {SCHEMA, PURGE_WINDOWS, REASON, END};
 /* clang-format on */

@@ -3,6 +3,7 @@
 #define TRILHA_CLI_OUTBOX_VERBS_H
 
 #include "cli/outbox_internal.h"
+#include "cli/serve_internal.h"
 
 /* clang-format off */
 #define TRILHA_CLI_OUTBOX_VERBS                                                                                         \
@@ -196,7 +197,118 @@
                  {"to somebody's server, signed", "para o servidor de alguém, assinadas"}},                             \
                 {"trilha worker run --schema billing --destination erp --exec ./send-to-erp",                           \
                  {"by a program of yours", "por um programa seu"}}},                                                    \
-   .run = trilha_cli_run_worker}
+   .run = trilha_cli_run_worker},                                                                                      \
+  {.noun = "worker",                                                                                                    \
+   .name = "list",                                                                                                      \
+   .summary = {"who delivers an outbox's messages", "quem entrega as mensagens de um outbox"},                          \
+   .explains = {"Lists the workers that are registered in the outbox: since when they run, when they were heard of last, what they deliver and how many "\
+                "lanes they hold. A worker says every 5 seconds that it is there; one that is silent has ended without a word or cannot reach the "\
+                "database, and its leases run out by themselves.",                                                      \
+                "Lista os workers registrados no outbox: desde quando rodam, quando deram notícia pela última vez, o que entregam e quantas faixas têm em "\
+                "mãos. Um worker dá notícia a cada 5 segundos; um silencioso terminou sem avisar ou não alcança o banco, e seus arrendamentos "\
+                "expiram sozinhos."},                                                                                   \
+   .operands = "",                                                                                                      \
+   .shared = TRILHA_CLI_STORE | TRILHA_CLI_JSON,                                                                        \
+   .options = trilha_cli_outbox_schema_options,                                                                         \
+   .examples = {{"trilha worker list --schema billing", {"since when, and with how many leases", "desde quando, e com quantos arrendamentos"}}}, \
+   .run = trilha_cli_run_worker_list},                                                                                  \
+  {.noun = "worker",                                                                                                    \
+   .name = "drain",                                                                                                     \
+   .summary = {"have a worker finish what it holds, and end", "fazer um worker terminar o que tem em mãos e encerrar"}, \
+   .explains = {"Asks a worker, wherever it runs, to take no more lanes, to finish those it holds and to end. It hears of it within 5 seconds. Who asked and "\
+                "why are kept in the trail.",                                                                           \
+                "Pede a um worker, onde quer que rode, que não pegue mais faixas, termine as que tem e encerre. Ele fica sabendo em até 5 segundos. Quem "\
+                "pediu e por quê ficam na trilha."},                                                                    \
+   .operands = "WORKER",                                                                                                \
+   .operand_kind = TRILHA_CLI_TEXT,                                                                                     \
+   .operands_min = 1,                                                                                                   \
+   .operands_max = 1,                                                                                                   \
+   .shared = TRILHA_CLI_STORE,                                                                                          \
+   .options = trilha_cli_worker_drain_options,                                                                          \
+   .examples = {{"trilha worker drain app1:4711:0badcafe --schema billing --reason 'new release'",                      \
+                 {"before its machine is taken away", "antes de retirar a máquina"}}},                                  \
+   .run = trilha_cli_run_worker_drain},                                                                                 \
+  {.noun = "inbox",                                                                                                     \
+   .name = "list",                                                                                                      \
+   .summary = {"what consumers accepted, and how often it came again", "o que consumidores aceitaram, e quantas vezes voltou"}, \
+   .explains = {"Lists accepted messages, the last first, with the digest of their content, how often each came again with the same content (duplicates) and "\
+                "with other content (conflicts). Of what its effect gave only the size: that is the consumer's own data.", \
+                "Lista mensagens aceitas, a última primeiro, com o resumo do conteúdo, quantas vezes cada uma voltou com o mesmo conteúdo (duplicates) e com "\
+                "outro (conflicts). Do que seu efeito deu, só o tamanho: é dado do próprio consumidor."},               \
+   .operands = "",                                                                                                      \
+   .shared = TRILHA_CLI_STORE | TRILHA_CLI_JSON,                                                                        \
+   .options = trilha_cli_inbox_options,                                                                                 \
+   .examples = {{"trilha inbox list --schema billing --consumer stock", {"of one consumer", "de um consumidor"}}},      \
+   .run = trilha_cli_run_inbox_list},                                                                                   \
+  {.noun = "inbox",                                                                                                     \
+   .name = "conflicts",                                                                                                 \
+   .summary = {"messages that came again with other content", "mensagens que voltaram com outro conteúdo"},             \
+   .explains = {"Lists what came under a known key with other content, the last first: the digests of what was accepted and of what came. It is kept when the "\
+                "transaction that met it commits.",                                                                     \
+                "Lista o que veio sob uma chave conhecida com outro conteúdo, o último primeiro: os resumos do que foi aceito e do que veio. Fica guardado "\
+                "quando a transação que o encontrou é confirmada."},                                                    \
+   .operands = "",                                                                                                      \
+   .shared = TRILHA_CLI_STORE | TRILHA_CLI_JSON,                                                                        \
+   .options = trilha_cli_inbox_options,                                                                                 \
+   .examples = {{"trilha inbox conflicts --schema billing --json", {"for a program", "para um programa"}}},             \
+   .run = trilha_cli_run_inbox_conflicts},                                                                              \
+  {.noun = "purge",                                                                                                     \
+   .name = "plan",                                                                                                      \
+   .summary = {"what a purge of outbox and inbox would take away", "o que uma limpeza de outbox e inbox removeria"},    \
+   .explains = {"Counts settled messages and accepted rows of the inbox that are older than --messages and --inbox, as 'trilha purge run' would find them, and "\
+                "changes nothing. The windows are checked: the inbox must keep at least --retry plus --restore, settled messages at least --restore.", \
+                "Conta as mensagens concluídas e as linhas aceitas do inbox mais antigas que --messages e --inbox, como 'trilha purge run' as acharia, e não "\
+                "muda nada. As janelas são conferidas: o inbox deve guardar ao menos --retry mais --restore, mensagens concluídas ao menos --restore."}, \
+   .operands = "",                                                                                                      \
+   .shared = TRILHA_CLI_STORE | TRILHA_CLI_JSON,                                                                        \
+   .options = trilha_cli_purge_plan_options,                                                                            \
+   .examples = {{"trilha purge plan --schema billing --messages 30d --inbox 60d --retry 30d --restore 14d", {"before the first time", "antes da primeira vez"}}}, \
+   .run = trilha_cli_run_purge_plan},                                                                                   \
+  {.noun = "purge",                                                                                                     \
+   .name = "run",                                                                                                       \
+   .summary = {"take settled messages and old rows of the inbox away", "remover mensagens concluídas e linhas antigas do inbox"}, \
+   .explains = {"Deletes, in short transactions that hold up neither producers nor workers, messages that every destination accepted or an operator gave up "\
+                "longer ago than --messages, and rows of the inbox older than --inbox. A message goes only with every earlier one of its aggregate. Trail, "\
+                "revisions without their content, receipts and the last sequences stay. Refused when a repeat that may still come would be taken for new. "\
+                "An interrupt ends it between two transactions; running it again goes on.",                             \
+                "Remove, em transações curtas que não atrasam produtores nem workers, mensagens que todo destino aceitou ou um operador descartou há mais tempo "\
+                "que --messages, e linhas do inbox mais antigas que --inbox. Uma mensagem só sai com todas as anteriores do seu agregado. Trilha, revisões "\
+                "sem seu conteúdo, recibos e as últimas sequências ficam. Recusado quando uma repetição ainda possível seria tomada por nova. Uma interrupção "\
+                "a encerra entre duas transações; rodar de novo continua."},                                            \
+   .operands = "",                                                                                                      \
+   .shared = TRILHA_CLI_STORE | TRILHA_CLI_JSON,                                                                        \
+   .options = trilha_cli_purge_run_options,                                                                             \
+   .examples = {{"trilha purge run --schema billing --messages 30d --inbox 60d --retry 30d --restore 14d --reason 'monthly purge'", \
+                 {"as a scheduled job", "como tarefa agendada"}}},                                                      \
+   .run = trilha_cli_run_purge_run},                                                                                    \
+  {.noun = "source",                                                                                                    \
+   .name = "list",                                                                                                      \
+   .summary = {"the outboxes that the configuration registers", "os outboxes que a configuração registra"},             \
+   .explains = {"Lists the entries of 'sources' in the configuration with their windows. Passwords are not shown.",     \
+                "Lista as entradas de 'sources' na configuração com seus prazos. Senhas não são mostradas."},           \
+   .operands = "[SOURCE]",                                                                                              \
+   .operand_kind = TRILHA_CLI_TEXT,                                                                                     \
+   .operands_max = 1,                                                                                                   \
+   .shared = TRILHA_CLI_JSON,                                                                                           \
+   .options = trilha_cli_serve_options,                                                                                 \
+   .examples = {{"trilha source list --config /etc/trilha/trilha.yaml", {"what is registered", "o que está registrado"}}}, \
+   .run = trilha_cli_run_source_list},                                                                                  \
+  {.noun = "source",                                                                                                    \
+   .name = "check",                                                                                                     \
+   .summary = {"is each registered outbox as it must be?", "cada outbox registrado está como deve?"},                   \
+   .explains = {"For each entry of 'sources', or one: whether its windows fit together (a lease exceeds time-out and margin, the inbox outlives retries and "\
+                "restores), its database is reached, the outbox there is of this version, this role may deliver or operate and nobody can write past the "\
+                "functions, and every destination has a route. Each finding says what mends it. Exit status 1 when something is wrong.", \
+                "Para cada entrada de 'sources', ou uma: se os prazos combinam (um arrendamento passa de tempo limite e margem, o inbox dura mais que "\
+                "repetições e restaurações), o banco é alcançado, o outbox é desta versão, este papel pode entregar ou operar e ninguém escreve sem as funções, e "\
+                "cada destino tem uma rota. Cada achado diz o que o resolve. Código de saída 1 quando algo está errado."}, \
+   .operands = "[SOURCE]",                                                                                              \
+   .operand_kind = TRILHA_CLI_TEXT,                                                                                     \
+   .operands_max = 1,                                                                                                   \
+   .shared = TRILHA_CLI_JSON,                                                                                           \
+   .options = trilha_cli_serve_options,                                                                                 \
+   .examples = {{"trilha source check billing --config /etc/trilha/trilha.yaml", {"before workers start", "antes de os workers começarem"}}}, \
+   .run = trilha_cli_run_source_check}
 /* clang-format on */
 
 #endif

@@ -1,5 +1,6 @@
 /* cli/table: rows for people, sized to the terminal. */
 #include <errno.h>
+#include <stdio.h>
 
 #include "cli/cli_internal.h"
 
@@ -118,4 +119,26 @@ void trilha_cli_table_print(trilha_cli *cli, const trilha_cli_table *table) {
     if (heading) trilha_cli_style_set(&cli->out, TRILHA_STYLE_PLAIN);
     trilha_cli_puts(&cli->out, "\n");
   }
+}
+
+void trilha_cli_table_add_number(trilha_cli_table *table, int64_t number) {
+  char text[24];
+  snprintf(text, sizeof text, "%lld", (long long)number);
+  trilha_cli_table_add(table, trilha_text_of(text));
+}
+
+/* --- lists ------------------------------------------------------------------------------------------------------- */
+
+void trilha_cli_rows_begin(trilha_cli_rows *rows, trilha_cli *cli, const char *const *headings, size_t columns) {
+  *rows = (trilha_cli_rows){.cli = cli};
+  trilha_cli_table_init(&rows->table, columns);
+  for (size_t i = 0; i < columns; i++) trilha_cli_table_add(&rows->table, trilha_text_of(headings[i]));
+}
+
+void trilha_cli_rows_end(trilha_cli_rows *rows, trilha_status status, trilha_cli_words none) {
+  trilha_cli *cli = rows->cli;
+  if (status == TRILHA_OK && !cli->json && rows->count > 0) trilha_cli_table_print(cli, &rows->table);
+  if (status == TRILHA_OK && !cli->json && rows->count == 0)
+    trilha_cli_putf(&cli->out, "%s\n", trilha_cli_choose(cli, none));
+  trilha_cli_table_done(&rows->table);
 }

@@ -150,6 +150,15 @@ static bool says_nothing(trilha_text yaml) {
   return true;
 }
 
+static trilha_status take_sources(loading *l, const trilha_json_value *sources) {
+  trilha_error own = {0};
+  trilha_status status = trilha_config_take_sources(l->config, l->schema->values, sources, &own);
+  if (status != TRILHA_INVALID) return status == TRILHA_OK ? TRILHA_OK : trilha_error_copy(l->err, &own);
+  trilha_config_problem problem = {l->sources->path, 0, 0, TRILHA_TEXT("/sources"), trilha_text_of(own.text)};
+  tell(l, &problem);
+  return status;
+}
+
 static trilha_status take_document(loading *l, trilha_text json, const trilha_yaml_map *map) {
   trilha_json_document *document = NULL;
   trilha_json_limits limits = TRILHA_JSON_LIMITS;
@@ -161,6 +170,7 @@ static trilha_status take_document(loading *l, trilha_text json, const trilha_ya
     const trilha_json_value *value = trilha_setting_find(document->values, s);
     if (value != NULL) status = keep(l, s, value, TRILHA_ORIGIN_FILE);
   }
+  if (status == TRILHA_OK) status = take_sources(l, trilha_json_member(document->values, "sources"));
   trilha_json_document_free(document);
   return status;
 }
@@ -193,7 +203,8 @@ static bool is_whole(const char *text) {
 
 /* A list is written with commas. What is no number where one is wanted becomes a string, which the schema refuses. */
 static void write_value(trilha_buffer *out, const char *text, trilha_text type) {
-  if (trilha_text_is(type, "integer") && is_whole(text)) {
+  bool is_boolean = strcmp(text, "true") == 0 || strcmp(text, "false") == 0;
+  if ((trilha_text_is(type, "integer") && is_whole(text)) || (trilha_text_is(type, "boolean") && is_boolean)) {
     trilha_buffer_add_string(out, text);
   } else if (!trilha_text_is(type, "array")) {
     trilha_json_write_string(out, trilha_text_of(text));
@@ -319,7 +330,7 @@ trilha_setting_origin trilha_config_origin(const trilha_config *config, trilha_s
 }
 
 /* user:password@ and every parameter of a URL: too much hidden rather than too little. */
-static void show_url(trilha_text url, trilha_buffer *out) {
+void trilha_config_show_url(trilha_text url, trilha_buffer *out) {
   size_t scheme = 0, at = 0, colon = 0, question = url.size;
   for (size_t i = 0; i + 2 < url.size && scheme == 0; i++)
     if (memcmp(url.data + i, "://", 3) == 0) scheme = i + 3;
@@ -342,7 +353,7 @@ static void show_url(trilha_text url, trilha_buffer *out) {
 void trilha_config_show(const trilha_config *config, trilha_setting setting, trilha_buffer *out) {
   const trilha_config_value *value = &config->values[setting];
   if (setting == TRILHA_SETTING_STORE) {
-    show_url(value->text, out);
+    trilha_config_show_url(value->text, out);
     return;
   }
   if (!value->is_list) {

@@ -93,6 +93,23 @@ const char *trilha_setting_variable(trilha_setting setting);
 /* Appends the value as people may see it: a password in a URL reads "****". Nothing for an absent value. */
 void trilha_config_show(const trilha_config *config, trilha_setting setting, trilha_buffer *out);
 
+/* --- registered outboxes ------------------------------------------------------------------------------------ */
+
+/* One of `sources`; defaults are filled in. Texts are terminated. */
+typedef struct trilha_config_source {
+  trilha_text name, store, schema; /* schema may be absent */
+  const trilha_text *destinations;
+  size_t destination_count;
+  int64_t timeout_ms, margin_ms, lease_ms, attempts, backoff_ms, quota;
+  int64_t messages_days, inbox_days, retry_days, restore_days;
+} trilha_config_source;
+/* In the order of the file; names are unique. */
+const trilha_config_source *trilha_config_outboxes(const trilha_config *config, size_t *ret_count);
+/* NULL: there is none of this name. */
+const trilha_config_source *trilha_config_outbox(const trilha_config *config, trilha_text name);
+/* Appends its store as people may see it. */
+void trilha_config_source_show(const trilha_config_source *source, trilha_buffer *out);
+
 /* The schema's text: docs/trilha.schema.json as it was when this was built. */
 trilha_text trilha_config_schema(void);
 

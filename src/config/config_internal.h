@@ -25,7 +25,15 @@ typedef struct trilha_config_value {
 struct trilha_config {
   trilha_arena arena;
   trilha_config_value values[TRILHA_SETTING_COUNT];
+  trilha_config_source *sources;
+  size_t source_count;
 };
+
+/* sources.c. From a valid document's `sources` (NULL: none), with the schema's defaults. INVALID (SOURCE_TWICE). */
+trilha_status trilha_config_take_sources(trilha_config *config, const trilha_json_value *schema,
+                                         const trilha_json_value *sources, trilha_error *err) TRILHA_MUST_USE;
+/* user:password@ and every parameter of a URL hidden. */
+void trilha_config_show_url(trilha_text url, trilha_buffer *out);
 
 /* The subschema of a setting in the schema's document; never NULL for a setting of the table (a test looks). */
 const trilha_json_value *trilha_setting_schema(const trilha_json_document *schema, trilha_setting setting);

@@ -10,7 +10,7 @@
 
 enum { LANES_DEFAULT = 100 };
 
-static trilha_status read_id(trilha_text text, unsigned char id[16], trilha_error *error) {
+trilha_status trilha_outbox_read_id(trilha_text text, unsigned char id[16], trilha_error *error) {
   if (trilha_uuid_parse(text, id)) return TRILHA_OK;
   return trilha_error_set(error, TRILHA_INVALID, "MESSAGE_ID_INVALID", "a message id is a UUID");
 }
@@ -23,7 +23,7 @@ static trilha_status read_time(trilha_text text, int64_t absent, int64_t *ret_us
                           "a time is written as ISO-8601 with Z or an offset");
 }
 
-static trilha_status check_who(trilha_text user, trilha_text reason, trilha_error *error) {
+trilha_status trilha_outbox_check_who(trilha_text user, trilha_text reason, trilha_error *error) {
   if (user.size > 0 && reason.size > 0) return TRILHA_OK;
   return trilha_error_set(error, TRILHA_USAGE, "REASON_MISSING",
                           "who does it and why are needed: the trail keeps them");
@@ -63,7 +63,7 @@ trilha_status trilha_outbox_message(trilha_outbox *outbox, trilha_text message_i
                                     void *user, trilha_error *error) {
   unsigned char id[16];
   if (outbox == NULL || visit == NULL) return trilha_outbox_missing(error, "the outbox and the visitor");
-  trilha_status status = read_id(message_id, id, error);
+  trilha_status status = trilha_outbox_read_id(message_id, id, error);
   return status == TRILHA_OK ? outbox->store->op->message(outbox->store, id, visit, user, error) : status;
 }
 
@@ -71,7 +71,7 @@ trilha_status trilha_outbox_revisions(trilha_outbox *outbox, trilha_text message
                                       void *user, trilha_error *error) {
   unsigned char id[16];
   if (outbox == NULL || visit == NULL) return trilha_outbox_missing(error, "the outbox and the visitor");
-  trilha_status status = read_id(message_id, id, error);
+  trilha_status status = trilha_outbox_read_id(message_id, id, error);
   return status == TRILHA_OK ? outbox->store->op->revisions(outbox->store, id, visit, user, error) : status;
 }
 
@@ -79,7 +79,7 @@ trilha_status trilha_outbox_receipts(trilha_outbox *outbox, trilha_text message_
                                      void *user, trilha_error *error) {
   unsigned char id[16];
   if (outbox == NULL || visit == NULL) return trilha_outbox_missing(error, "the outbox and the visitor");
-  trilha_status status = read_id(message_id, id, error);
+  trilha_status status = trilha_outbox_read_id(message_id, id, error);
   return status == TRILHA_OK ? outbox->store->op->receipts(outbox->store, id, visit, user, error) : status;
 }
 
@@ -89,8 +89,8 @@ trilha_status trilha_outbox_reveal(trilha_outbox *outbox, trilha_text message_id
   int64_t shown = 0;
   if (outbox == NULL || ret_payload == NULL)
     return trilha_outbox_missing(error, "the outbox and the place for the content");
-  trilha_status status = check_who(user, reason, error);
-  if (status == TRILHA_OK) status = read_id(message_id, id, error);
+  trilha_status status = trilha_outbox_check_who(user, reason, error);
+  if (status == TRILHA_OK) status = trilha_outbox_read_id(message_id, id, error);
   if (status == TRILHA_OK)
     status = outbox->store->op->reveal(outbox->store, id, revision, user, reason, ret_payload, &shown, error);
   if (status == TRILHA_OK && ret_revision != NULL) *ret_revision = shown;
@@ -103,9 +103,9 @@ static trilha_status operate(trilha_outbox *outbox, const trilha_outbox_operatio
                              trilha_error *error) {
   unsigned char id[16];
   if (outbox == NULL || operation == NULL) return trilha_outbox_missing(error, "the outbox and the operation");
-  trilha_status status = check_who(operation->user, operation->reason, error);
+  trilha_status status = trilha_outbox_check_who(operation->user, operation->reason, error);
   if (status == TRILHA_OK) status = trilha_outbox_check_destination(operation->destination, error);
-  if (status == TRILHA_OK) status = read_id(operation->message_id, id, error);
+  if (status == TRILHA_OK) status = trilha_outbox_read_id(operation->message_id, id, error);
   return status == TRILHA_OK ? outbox->store->op->operate(outbox->store, id, operation, discard, error) : status;
 }
 
@@ -160,7 +160,7 @@ static trilha_status operate_all(trilha_outbox *outbox, const trilha_outbox_lane
   asked.status = TRILHA_TEXT("DeadLettered");
   if (asked.limit <= 0 || asked.limit > TRILHA_OUTBOX_LANES_MAX) asked.limit = TRILHA_OUTBOX_LANES_MAX;
   each.destination = asked.destination;
-  trilha_status status = check_who(each.user, each.reason, error);
+  trilha_status status = trilha_outbox_check_who(each.user, each.reason, error);
   if (status == TRILHA_OK) status = trilha_outbox_check_destination(asked.destination, error);
   if (status != TRILHA_OK) return status;
   s->ids = calloc((size_t)asked.limit, sizeof *s->ids);
@@ -242,8 +242,8 @@ trilha_status trilha_outbox_correct(trilha_outbox *outbox, const trilha_outbox_c
   trilha_outbox_corrected corrected = {0};
   if (outbox == NULL || correction == NULL || ret_corrected == NULL)
     return trilha_outbox_missing(error, "the outbox, the correction and the place for the answer");
-  trilha_status status = check_who(correction->user, correction->reason, error);
-  if (status == TRILHA_OK) status = read_id(correction->message_id, id, error);
+  trilha_status status = trilha_outbox_check_who(correction->user, correction->reason, error);
+  if (status == TRILHA_OK) status = trilha_outbox_read_id(correction->message_id, id, error);
   if (status == TRILHA_OK) status = correct(outbox, id, *correction, &corrected, error);
   if (status == TRILHA_OK)
     *ret_corrected = corrected;
@@ -286,7 +286,7 @@ trilha_status trilha_outbox_record(trilha_outbox *outbox, const trilha_outbox_re
   bool is_new = false;
   if (outbox == NULL || receipt == NULL) return trilha_outbox_missing(error, "the outbox and the receipt");
   trilha_status status = check_receipt(receipt, error);
-  if (status == TRILHA_OK) status = read_id(receipt->message_id, id, error);
+  if (status == TRILHA_OK) status = trilha_outbox_read_id(receipt->message_id, id, error);
   if (status == TRILHA_OK) status = read_time(receipt->stated_at, 0, &stated_us, error);
   if (status == TRILHA_OK) status = outbox->store->op->record(outbox->store, id, receipt, stated_us, &is_new, error);
   if (status == TRILHA_OK && ret_new != NULL) *ret_new = is_new;

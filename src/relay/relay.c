@@ -75,12 +75,24 @@ static trilha_status check_windows(const trilha_relay_options *o, trilha_error *
   return TRILHA_OK;
 }
 
+/* Their names, parted by commas; NULL: no memory. */
+static char *join_destinations(const trilha_relay_options *o) {
+  TRILHA_BUFFER_SCOPED names;
+  trilha_buffer_init(&names, 0);
+  for (size_t i = 0; i < o->transport_count; i++) {
+    if (i > 0) trilha_buffer_add_string(&names, ", ");
+    trilha_buffer_add_text(&names, o->transports[i].destination);
+  }
+  return trilha_buffer_take(&names, NULL);
+}
+
 static bool copy_options(trilha_relay *r, const trilha_relay_options *o) {
   r->options = *o;
   r->url = o->outbox.url == NULL ? NULL : strdup(o->outbox.url);
   r->schema = o->outbox.schema == NULL ? NULL : strdup(o->outbox.schema);
   r->transports = calloc(o->transport_count, sizeof *r->transports);
-  bool ok = r->transports != NULL && (o->outbox.url == NULL || r->url != NULL) &&
+  r->destinations = join_destinations(o);
+  bool ok = r->transports != NULL && r->destinations != NULL && (o->outbox.url == NULL || r->url != NULL) &&
             (o->outbox.schema == NULL || r->schema != NULL);
   for (size_t i = 0; ok && i < o->transport_count; i++) {
     r->transports[i] = o->transports[i];
@@ -135,6 +147,7 @@ void trilha_relay_release(trilha_relay *take_relay) {
     free(name.owned);
   }
   free(r->transports);
+  free(r->destinations);
   free(r->url);
   free(r->schema);
   pthread_mutex_destroy(&r->lock);
@@ -209,6 +222,7 @@ static void free_workers(trilha_relay *relay) {
   relay->worker_count = 0;
   pthread_mutex_unlock(&relay->lock);
   for (unsigned i = 0; i < count; i++) {
+    if (workers[i].store != NULL) workers[i].store->op->close(workers[i].store);
     if (workers[i].wake_fd >= 0) close(workers[i].wake_fd);
     pthread_mutex_destroy(&workers[i].lock);
   }
@@ -230,7 +244,10 @@ static void run_threads(trilha_relay *relay) {
 
 trilha_status trilha_relay_work(trilha_relay *relay, trilha_error *err) {
   trilha_status status = make_workers(relay, err);
+  atomic_store(&relay->beat_ns, trilha_clock_monotonic_ns());
   if (status == TRILHA_OK) run_threads(relay);
+  if (status == TRILHA_OK && relay->first_error.status == TRILHA_OK && !atomic_load(&relay->unheard))
+    trilha_relay_leave(relay); /* else the database is away, and is not waited for */
   free_workers(relay);
   return status == TRILHA_OK ? trilha_error_copy(err, &relay->first_error) : status;
 }

@@ -98,7 +98,8 @@ struct trilha_relay {
   trilha_relay_opener open;
   trilha_transport *transports;
   char *url, *schema;
-  char owner[64]; /* host:pid:random, for operators */
+  char owner[64];     /* host:pid:random, for operators */
+  char *destinations; /* their names, for operators */
 
   pthread_mutex_t lock; /* guards workers, worker_count and first_error; never held across I/O */
   trilha_relay_worker *workers;
@@ -106,12 +107,30 @@ struct trilha_relay {
   trilha_error first_error;
 
   atomic_bool stopping;
+  atomic_bool draining;    /* takes no more, finishes what it holds, and ends */
+  atomic_bool unheard;     /* it could not say that it is there, which was told */
+  _Atomic int64_t beat_ns; /* when it is to be said again, by the monotonic clock */
   _Atomic int64_t sent, failed, dead, leases_lost;
+  trilha_relay_counts
+      told; /* of those, what the outbox knows; of the thread that tells, and `telling` says that one does */
+  atomic_bool telling;
 };
 
 static inline bool trilha_relay_stops(const trilha_relay *relay) {
   return atomic_load(&relay->stopping);
 }
+
+/* Whether lanes may still be claimed. */
+static inline bool trilha_relay_takes_more(const trilha_relay *relay) {
+  return !trilha_relay_stops(relay) && !atomic_load(&relay->draining);
+}
+
+/* presence.c */
+/* Says in the outbox that the relay is there, when it is time; by then the worker's store is open. */
+void trilha_relay_beat(trilha_relay_worker *worker);
+trilha_deadline trilha_relay_next_beat(const trilha_relay *relay);
+/* It has come to its end. After its threads. */
+void trilha_relay_leave(trilha_relay *relay);
 
 /* claim.c. Leases what is due, as far as there is room, and puts it into `waiting`. */
 trilha_status trilha_relay_claim(trilha_relay_round *round, trilha_error *err) TRILHA_MUST_USE;

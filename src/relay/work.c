@@ -38,13 +38,13 @@ static bool is_time_to_settle(const trilha_relay_round *round) {
 }
 
 static trilha_status turn(trilha_relay_round *round, trilha_error *err) {
-  bool stops = trilha_relay_stops(round->worker->relay);
+  const trilha_relay *relay = round->worker->relay;
   trilha_status status = TRILHA_OK;
-  if (stops) trilha_relay_give_back(round);
+  if (trilha_relay_stops(relay)) trilha_relay_give_back(round);
   trilha_relay_renew_waiting(round);
   trilha_relay_dispatch(round);
   if (is_time_to_settle(round)) status = trilha_relay_settle(round, err);
-  if (status == TRILHA_OK && !stops) status = trilha_relay_claim(round, err);
+  if (status == TRILHA_OK && trilha_relay_takes_more(relay)) status = trilha_relay_claim(round, err);
   return status;
 }
 
@@ -70,14 +70,14 @@ static bool may_begin(const trilha_relay_round *round) {
 
 /* When there is something to do without anything arriving. */
 static trilha_deadline next_turn(const trilha_relay_worker *w) {
-  trilha_deadline next = TRILHA_NO_DEADLINE;
+  trilha_deadline next = trilha_relay_next_beat(w->relay);
   for (size_t i = 0; i < rounds_of(w); i++) {
     const trilha_relay_round *round = &w->rounds[i];
     bool full = round->open == w->relay->options.lanes;
     if (may_begin(round) || is_time_to_settle(round)) return trilha_deadline_in_ms(0);
     if (round->finished.count > 0) next = trilha_deadline_earlier(next, round->settle_by);
     if (round->waiting.count > 0) next = trilha_deadline_earlier(next, round->renew_by);
-    if (!full && !trilha_relay_stops(w->relay)) next = trilha_deadline_earlier(next, round->claim_by);
+    if (!full && trilha_relay_takes_more(w->relay)) next = trilha_deadline_earlier(next, round->claim_by);
   }
   return next;
 }
@@ -119,6 +119,11 @@ static bool is_dry(const trilha_relay_worker *w) {
   return sum_of(w, false) == 0;
 }
 
+static bool is_done(const trilha_relay_worker *w) {
+  bool drained = atomic_load(&w->relay->draining) && sum_of(w, false) == 0;
+  return drained || (w->relay->options.once && is_dry(w));
+}
+
 static void close_all(trilha_relay_queue *queue) {
   for (trilha_sending *lane = trilha_relay_take(queue); lane != NULL; lane = trilha_relay_take(queue))
     trilha_relay_close_lane(lane);
@@ -155,12 +160,13 @@ static trilha_status work(trilha_relay_worker *w, trilha_error *err) {
   while (!trilha_relay_stops(relay) || sum_of(w, false) > 0) {
     trilha_error own = {0};
     trilha_status status = w->store == NULL ? relay->open(&relay->options.outbox, &w->store, &own) : TRILHA_OK;
+    if (status == TRILHA_OK) trilha_relay_beat(w);
     if (status == TRILHA_OK) status = go_round(w, &own);
     if (status != TRILHA_OK) {
       abandon(w);
       if (!passes_by_itself(status) || relay->options.once) return trilha_error_copy(err, &own);
       wait_for_store(w, &own);
-    } else if (relay->options.once && is_dry(w)) {
+    } else if (is_done(w)) {
       return TRILHA_OK;
     } else if (!trilha_relay_stops(relay) || sum_of(w, false) > 0) { /* else the last lane was settled just now */
       sleep_until(w, next_turn(w));
@@ -193,6 +199,5 @@ trilha_status trilha_relay_worker_work(trilha_relay_worker *worker, trilha_error
     free(worker->rounds[i].outcomes);
   }
   free(worker->rounds);
-  if (worker->store != NULL) worker->store->op->close(worker->store);
-  return status;
+  return status; /* the store is closed after all threads: the relay still takes its leave */
 }

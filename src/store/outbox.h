@@ -10,6 +10,7 @@
 #include "base/sql.h"
 #include "store/store.h"
 #include "trilha/outbox.h"
+#include "trilha/relay.h"
 
 enum {
   TRILHA_OUTBOX_SCHEMA_BYTES_MAX = 40, /* leaves room for the names of indexes and functions below 63 */
@@ -56,6 +57,22 @@ typedef struct trilha_lane_outcome {
   trilha_text code, text;
   bool settled; /* out: false: the lease is somebody else's, and nothing was changed */
 } trilha_lane_outcome;
+
+typedef struct trilha_worker_beat {
+  trilha_text worker, destinations; /* as trilha_outbox_worker */
+  int64_t threads;
+  int64_t expected_ms;       /* by when the next one comes */
+  trilha_relay_counts since; /* the last one */
+} trilha_worker_beat;
+
+typedef struct trilha_purge_batch {
+  int64_t older_ms, rows_max;
+  bool dry_run;
+  trilha_text user, reason;
+  int64_t aggregate_id, sequence;       /* messages, in and out: behind which the next batch begins; 0, 0 at first */
+  int64_t purged, oldest_us, newest_us; /* out; the times mean nothing when none went */
+  bool ended;                           /* out: nothing is left */
+} trilha_purge_batch;
 
 typedef struct trilha_outbox_operations {
   void (*close)(trilha_outbox_store *store);
@@ -108,6 +125,30 @@ typedef struct trilha_outbox_operations {
   /* stated_us 0: now. */
   trilha_status (*record)(trilha_outbox_store *store, const unsigned char message_id[16],
                           const trilha_outbox_receipt *receipt, int64_t stated_us, bool *ret_new, trilha_error *err);
+
+  /* message_id NULL: any. */
+  trilha_status (*inbox_list)(trilha_outbox_store *store, const trilha_inbox_filter *filter,
+                              const unsigned char *message_id, trilha_inbox_entry_visit visit, void *user,
+                              trilha_error *err);
+  trilha_status (*inbox_conflicts)(trilha_outbox_store *store, const trilha_inbox_filter *filter,
+                                   const unsigned char *message_id, trilha_inbox_conflict_visit visit, void *user,
+                                   trilha_error *err);
+
+  trilha_status (*duties)(trilha_outbox_store *store, trilha_outbox_duties *ret_duties, trilha_error *err);
+
+  /* Registers the worker when it is not. *ret_drain: it is asked to drain. */
+  trilha_status (*worker_beat)(trilha_outbox_store *store, const trilha_worker_beat *beat, bool *ret_drain,
+                               trilha_error *err);
+  trilha_status (*worker_end)(trilha_outbox_store *store, const trilha_worker_beat *beat, trilha_error *err);
+  trilha_status (*workers)(trilha_outbox_store *store, trilha_outbox_worker_visit visit, void *user, trilha_error *err);
+  trilha_status (*worker_drain)(trilha_outbox_store *store, trilha_text worker, trilha_text user, trilha_text reason,
+                                trilha_error *err);
+
+  trilha_status (*gauges)(trilha_outbox_store *store, trilha_outbox_gauge_visit visit, void *user, trilha_error *err);
+
+  /* One transaction. */
+  trilha_status (*purge_messages)(trilha_outbox_store *store, trilha_purge_batch *batch, trilha_error *err);
+  trilha_status (*purge_inbox)(trilha_outbox_store *store, trilha_purge_batch *batch, trilha_error *err);
 } trilha_outbox_operations;
 
 struct trilha_outbox_store { /* first member of an adapter's own struct */

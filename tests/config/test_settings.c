@@ -68,13 +68,59 @@ static void every_setting_is_in_the_schema_and_every_leaf_of_it_in_the_table(voi
   }
   size_t leaves = 0;
   const trilha_json_value *end = trilha_json_next(schema->values);
+  const trilha_json_value *sources = trilha_json_member(trilha_json_member(schema->values, "properties"), "sources");
+  assert_non_null(sources);
   for (const trilha_json_value *v = schema->values; v < end; v++) {
+    if (v >= sources && v < trilha_json_next(sources)) continue; /* sources.c */
     const trilha_json_value *type = trilha_json_member(v, "type");
     bool leaf = type != NULL && trilha_json_member(v, "description") != NULL && !trilha_json_is(type, "object");
     leaves += leaf ? 1 : 0;
   }
   assert_int_equal(leaves, TRILHA_SETTING_COUNT);
   trilha_json_document_free(schema);
+}
+
+static void a_source_has_its_values_and_the_schema_s_defaults(void **state) {
+  (void)state;
+  size_t count = 0;
+  trilha_config_sources sources = {
+      .path = "t.yaml",
+      .yaml = TRILHA_TEXT("sources:\n  - name: billing\n    store: 'postgresql://u:secret@h/app?x=y'\n"
+                          "    schema: billing\n    destinations: [erp, log]\n    lease_ms: 45000\n"
+                          "  - {name: stock, store: 'sqlite:stock.db'}\n")};
+  trilha_config *config = loaded(&sources);
+  const trilha_config_source *all = trilha_config_outboxes(config, &count);
+  assert_int_equal(count, 2);
+  assert_true(trilha_text_is(all[0].schema, "billing") && all[1].schema.data == NULL);
+  assert_int_equal(all[0].destination_count, 2);
+  assert_true(trilha_text_is(all[0].destinations[1], "log"));
+  assert_int_equal(all[0].lease_ms, 45000);
+  assert_int_equal(all[1].lease_ms, 30000);
+  assert_int_equal(all[1].inbox_days, 60);
+  assert_ptr_equal(trilha_config_outbox(config, TRILHA_TEXT("stock")), &all[1]);
+  assert_null(trilha_config_outbox(config, TRILHA_TEXT("none")));
+  trilha_buffer shown = {0};
+  trilha_config_source_show(&all[0], &shown);
+  assert_string_equal(trilha_buffer_text(&shown).data, "postgresql://u:****@h/app?****");
+  trilha_buffer_done(&shown);
+  trilha_config_free(config);
+  trilha_config_sources none = {0};
+  config = loaded(&none);
+  trilha_config_outboxes(config, &count);
+  assert_int_equal(count, 0);
+  trilha_config_free(config);
+}
+
+static void a_source_that_is_wrong_or_there_twice_is_refused(void **state) {
+  (void)state;
+  heard h = refused("sources:\n  - name: billing\n    store: sqlite:a\n  - name: billing\n    store: sqlite:b\n");
+  assert_string_equal(h.pointer, "/sources");
+  assert_non_null(strstr(h.text, "billing"));
+  h = refused("sources:\n  - name: Billing\n    store: sqlite:a\n");
+  assert_string_equal(h.pointer, "/sources/0/name");
+  assert_int_equal(h.line, 2);
+  h = refused("sources:\n  - name: billing\n    store: sqlite:a\n    lease: 5\n");
+  assert_int_equal(h.line, 4);
 }
 
 static void values_come_from_default_then_file_then_environment_then_flag(void **state) {
@@ -180,6 +226,8 @@ static void a_password_in_the_url_of_the_store_is_never_shown(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_setting_is_in_the_schema_and_every_leaf_of_it_in_the_table),
+      cmocka_unit_test(a_source_has_its_values_and_the_schema_s_defaults),
+      cmocka_unit_test(a_source_that_is_wrong_or_there_twice_is_refused),
       cmocka_unit_test(values_come_from_default_then_file_then_environment_then_flag),
       cmocka_unit_test(without_anything_the_server_is_closed_and_on_loopback),
       cmocka_unit_test(a_wrong_value_is_told_with_its_line_and_never_quoted),

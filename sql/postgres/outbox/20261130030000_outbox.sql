@@ -95,7 +95,7 @@ CREATE TABLE {{p}}outbox_revision (
     reason        text        NOT NULL,
     diff          text        NOT NULL, -- JSON: what was added, removed or replaced, by pointer, without a value
     accepted      text,                 -- destinations that hold an earlier revision
-    payload       text        NOT NULL,
+    payload       text,                 -- NULL once the message was purged: who, why and what differed stay
     CONSTRAINT outbox_revision_pkey PRIMARY KEY (message_id, revision),
     CONSTRAINT outbox_revision_from_two CHECK (revision >= 2),
     CONSTRAINT outbox_revision_reason_given CHECK (reason <> '' AND user_name <> '')
@@ -110,6 +110,15 @@ CREATE TABLE {{p}}outbox_delivery (
     sequence_to    bigint      NOT NULL,
     delivered_at   timestamptz NOT NULL,
     CONSTRAINT outbox_delivery_pkey PRIMARY KEY (aggregate_id, destination, sequence_from)
+);
+
+-- Up to where the messages of an aggregate were purged, by destination: the last that was delivered. Consumers that keep order are told it as the one
+-- before, when no kept message is.
+CREATE TABLE {{p}}outbox_purged (
+    aggregate_id  bigint   NOT NULL,
+    destination   smallint NOT NULL,
+    last_sequence bigint   NOT NULL,
+    CONSTRAINT outbox_purged_pkey PRIMARY KEY (aggregate_id, destination)
 );
 
 -- What operators did, insert-only. A discarded message has its row here, and no other way past a dead head exists (ruling R31).
@@ -144,9 +153,15 @@ $$;
 CREATE TRIGGER outbox_operation_insert_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {{p}}outbox_operation
     FOR EACH STATEMENT EXECUTE FUNCTION {{p}}outbox_refuse_change();
 ALTER TABLE {{p}}outbox_operation ENABLE ALWAYS TRIGGER outbox_operation_insert_only;
-CREATE TRIGGER outbox_revision_insert_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {{p}}outbox_revision
+CREATE TRIGGER outbox_revision_insert_only BEFORE DELETE OR TRUNCATE ON {{p}}outbox_revision
     FOR EACH STATEMENT EXECUTE FUNCTION {{p}}outbox_refuse_change();
 ALTER TABLE {{p}}outbox_revision ENABLE ALWAYS TRIGGER outbox_revision_insert_only;
+-- A purge takes the content away, and nothing else ever changes.
+CREATE TRIGGER outbox_revision_content_only BEFORE UPDATE ON {{p}}outbox_revision FOR EACH ROW
+    WHEN (NEW.payload IS NOT NULL OR (NEW.message_id, NEW.revision, NEW.at, NEW.user_name, NEW.database_role, NEW.reason, NEW.diff, NEW.accepted)
+        IS DISTINCT FROM (OLD.message_id, OLD.revision, OLD.at, OLD.user_name, OLD.database_role, OLD.reason, OLD.diff, OLD.accepted))
+    EXECUTE FUNCTION {{p}}outbox_refuse_change();
+ALTER TABLE {{p}}outbox_revision ENABLE ALWAYS TRIGGER outbox_revision_content_only;
 CREATE TRIGGER outbox_message_never_changed BEFORE UPDATE ON {{p}}outbox_message
     FOR EACH STATEMENT EXECUTE FUNCTION {{p}}outbox_refuse_change();
 ALTER TABLE {{p}}outbox_message ENABLE ALWAYS TRIGGER outbox_message_never_changed;
@@ -322,7 +337,7 @@ END
 $$;
 
 -- The messages of leased lanes from their heads on, at most p_run of each and, beyond the first, p_bytes of payload. Outside the claim's transaction and
--- before any sending. previous_sequence: the one before it that this destination was given (0: none that is kept); numbers that went elsewhere or
+-- before any sending. previous_sequence: the one before it that this destination was given, purged ones included (0: none); numbers that went elsewhere or
 -- were discarded are no gap to a consumer that keeps order. The content is that of the last revision. Indexes: outbox_message_pkey, and an
 -- entry of outbox_revision_pkey for each message.
 CREATE FUNCTION {{p}}outbox_fetch(p_destination smallint, p_aggregates bigint[], p_heads bigint[], p_run bigint, p_bytes bigint)
@@ -330,7 +345,7 @@ CREATE FUNCTION {{p}}outbox_fetch(p_destination smallint, p_aggregates bigint[],
         version text, origin text, correlation_id uuid, causation_id uuid, traceparent text, occurred_at timestamptz, payload text, revision bigint)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off AS $$
-    SELECT x.lane - 1, m.aggregate_sequence, coalesce(lag(m.aggregate_sequence) OVER w, b.previous, 0), m.message_id, m.company_id, m.message_type,
+    SELECT x.lane - 1, m.aggregate_sequence, coalesce(lag(m.aggregate_sequence) OVER w, b.previous, g.last_sequence, 0), m.message_id, m.company_id, m.message_type,
         m.version, m.origin, m.correlation_id, m.causation_id, m.traceparent, m.occurred_at, m.content, m.revision
     FROM unnest(p_aggregates, p_heads) WITH ORDINALITY x (aggregate_id, head, lane)
     CROSS JOIN LATERAL (SELECT o.*, sum(octet_length(o.content)) OVER (ORDER BY o.aggregate_sequence) AS weight,
@@ -345,6 +360,8 @@ CREATE FUNCTION {{p}}outbox_fetch(p_destination smallint, p_aggregates bigint[],
             AND NOT EXISTS (SELECT 1 FROM {{p}}outbox_operation d WHERE d.aggregate_id = i.aggregate_id
                 AND d.aggregate_sequence = i.aggregate_sequence AND d.destination = p_destination AND d.action = 'trilha.outbox-message.discarded')
         ORDER BY i.aggregate_sequence DESC LIMIT 1) b ON true
+    LEFT JOIN LATERAL (SELECT p.last_sequence FROM {{p}}outbox_purged p
+        WHERE m.place = 1 AND p.aggregate_id = x.aggregate_id AND p.destination = p_destination) g ON true
     WHERE m.place = 1 OR m.weight <= p_bytes
     WINDOW w AS (PARTITION BY x.lane ORDER BY m.aggregate_sequence)
     ORDER BY x.lane, m.aggregate_sequence

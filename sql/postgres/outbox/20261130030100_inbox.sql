@@ -12,6 +12,23 @@ CREATE TABLE {{p}}inbox_message (
 );
 CREATE INDEX inbox_message_accepted_at_idx ON {{p}}inbox_message (accepted_at);
 
+-- Messages that came again after they were accepted, insert-only. It commits or not with the transaction that asked: whoever meets a conflict commits, so
+-- that operators see it.
+CREATE TABLE {{p}}inbox_repeat (
+    id             bigint      NOT NULL GENERATED ALWAYS AS IDENTITY,
+    tenant_id      text        NOT NULL COLLATE "C",
+    consumer       text        NOT NULL COLLATE "C",
+    message_id     uuid        NOT NULL,
+    outcome        text        NOT NULL,
+    payload_sha256 text        NOT NULL, -- as it came; what was accepted is in inbox_message
+    at             timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT inbox_repeat_pkey PRIMARY KEY (id),
+    CONSTRAINT inbox_repeat_outcome_known CHECK (outcome IN ('duplicate', 'conflict'))
+);
+CREATE INDEX inbox_repeat_message_idx ON {{p}}inbox_repeat (tenant_id, consumer, message_id, outcome);
+CREATE INDEX inbox_repeat_conflict_idx ON {{p}}inbox_repeat (id) WHERE outcome = 'conflict';
+CREATE INDEX inbox_repeat_at_idx ON {{p}}inbox_repeat (at);
+
 -- For consumers that need order: the last sequence of each aggregate that was accepted.
 CREATE TABLE {{p}}inbox_order (
     tenant_id      text   NOT NULL COLLATE "C",
@@ -44,6 +61,8 @@ BEGIN
     WHERE i.tenant_id = inbox_accept.tenant_id AND i.consumer = inbox_accept.consumer AND i.message_id = inbox_accept.message_id;
     inbox_accept.outcome := CASE WHEN seen.same THEN 'duplicate' ELSE 'conflict' END;
     inbox_accept.result := CASE WHEN seen.same THEN seen.result END;
+    INSERT INTO {{p}}inbox_repeat (tenant_id, consumer, message_id, outcome, payload_sha256)
+    VALUES (inbox_accept.tenant_id, inbox_accept.consumer, inbox_accept.message_id, inbox_accept.outcome, inbox_accept.payload_sha256);
 END
 $$;
 
@@ -67,6 +86,9 @@ BEGIN
         AND i.consumer = inbox_accept_ordered.consumer AND i.message_id = inbox_accept_ordered.message_id) INTO known;
     IF NOT known AND inbox_accept_ordered.aggregate_sequence <= last THEN
         inbox_accept_ordered.outcome := 'duplicate';
+        INSERT INTO {{p}}inbox_repeat (tenant_id, consumer, message_id, outcome, payload_sha256)
+        VALUES (inbox_accept_ordered.tenant_id, inbox_accept_ordered.consumer, inbox_accept_ordered.message_id, 'duplicate',
+            inbox_accept_ordered.payload_sha256);
     ELSIF NOT known AND inbox_accept_ordered.previous_sequence > last THEN
         inbox_accept_ordered.outcome := 'held';
     ELSE
@@ -91,4 +113,37 @@ BEGIN
         AND i.consumer = inbox_finish.consumer AND i.message_id = inbox_finish.message_id;
     IF NOT FOUND THEN RAISE EXCEPTION 'the inbox has not accepted this message: call inbox_accept first' USING ERRCODE = 'TL007'; END IF;
 END
+$$;
+
+-- --- for operators ------------------------------------------------------------------------------------------------------
+
+-- What was accepted, the last first, and how often it came again. Of the result only its size: it is the consumer's own data. Index:
+-- inbox_message_accepted_at_idx; with tenant and consumer inbox_message_pkey serves too.
+CREATE FUNCTION {{p}}inbox_list(p_tenant text, p_consumer text, p_message uuid, p_limit bigint)
+    RETURNS TABLE (tenant_id text, consumer text, message_id uuid, payload_sha256 text, accepted_at timestamptz, result_bytes bigint,
+        duplicates bigint, conflicts bigint)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT i.tenant_id, i.consumer, i.message_id, i.payload_sha256, i.accepted_at, octet_length(i.result)::bigint,
+        (SELECT count(*) FROM {{p}}inbox_repeat r WHERE r.tenant_id = i.tenant_id AND r.consumer = i.consumer AND r.message_id = i.message_id
+            AND r.outcome = 'duplicate'),
+        (SELECT count(*) FROM {{p}}inbox_repeat r WHERE r.tenant_id = i.tenant_id AND r.consumer = i.consumer AND r.message_id = i.message_id
+            AND r.outcome = 'conflict')
+    FROM (SELECT * FROM {{p}}inbox_message m WHERE (p_tenant IS NULL OR m.tenant_id = p_tenant) AND (p_consumer IS NULL OR m.consumer = p_consumer)
+            AND (p_message IS NULL OR m.message_id = p_message)
+            ORDER BY m.accepted_at DESC, m.tenant_id, m.consumer, m.message_id LIMIT p_limit) i
+    ORDER BY i.accepted_at DESC, i.tenant_id, i.consumer, i.message_id
+$$;
+
+-- What came under a known key with other content, the last first. accepted_sha256 is NULL once the accepted row was purged. Index:
+-- inbox_repeat_conflict_idx.
+CREATE FUNCTION {{p}}inbox_conflicts(p_tenant text, p_consumer text, p_message uuid, p_limit bigint)
+    RETURNS TABLE (tenant_id text, consumer text, message_id uuid, accepted_sha256 text, accepted_at timestamptz, received_sha256 text,
+        received_at timestamptz)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT c.tenant_id, c.consumer, c.message_id, i.payload_sha256, i.accepted_at, c.payload_sha256, c.at
+    FROM (SELECT * FROM {{p}}inbox_repeat r WHERE r.outcome = 'conflict' AND (p_tenant IS NULL OR r.tenant_id = p_tenant)
+            AND (p_consumer IS NULL OR r.consumer = p_consumer) AND (p_message IS NULL OR r.message_id = p_message)
+            ORDER BY r.id DESC LIMIT p_limit) c
+    LEFT JOIN {{p}}inbox_message i ON i.tenant_id = c.tenant_id AND i.consumer = c.consumer AND i.message_id = c.message_id
+    ORDER BY c.id DESC
 $$;

@@ -20,10 +20,12 @@ DECLARE
     home oid := (SELECT c.relnamespace FROM pg_class c WHERE c.oid = '{{p}}outbox_lane'::regclass);
     wanted text[] := CASE duty
         WHEN 'producer' THEN ARRAY['outbox_enqueue']
-        WHEN 'relay' THEN ARRAY['outbox_destination_number', 'outbox_claim', 'outbox_fetch', 'outbox_renew', 'outbox_settle']
+        WHEN 'relay' THEN ARRAY['outbox_destination_number', 'outbox_claim', 'outbox_fetch', 'outbox_renew', 'outbox_settle',
+            'outbox_worker_beat', 'outbox_worker_end']
         WHEN 'consumer' THEN ARRAY['inbox_accept', 'inbox_accept_ordered', 'inbox_finish']
         WHEN 'operator' THEN ARRAY['outbox_destination_number', 'outbox_routes', 'outbox_status', 'outbox_lanes', 'outbox_message_get', 'outbox_revisions',
-            'outbox_receipts', 'outbox_reveal', 'outbox_operate', 'outbox_correct', 'outbox_receipt_add']
+            'outbox_receipts', 'outbox_reveal', 'outbox_operate', 'outbox_correct', 'outbox_receipt_add', 'outbox_workers', 'outbox_worker_drain',
+            'outbox_gauges', 'outbox_purge_messages', 'inbox_purge', 'inbox_list', 'inbox_conflicts']
     END;
     routine record;
 BEGIN

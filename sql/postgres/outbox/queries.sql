@@ -132,6 +132,62 @@ SELECT a.outcome, a.result FROM {{p}}inbox_accept_ordered($1::text, $2::text, $3
 -- In the caller's transaction. $1 tenant, $2 consumer, $3 message, $4 result.
 SELECT {{p}}inbox_finish($1::text, $2::text, $3::uuid, $4::text);
 
+-- name: inbox_list
+-- $1 tenant, $2 consumer, $3 message, NULL: any; $4 limit.
+SELECT i.tenant_id, i.consumer, i.message_id, i.payload_sha256, i.accepted_at, i.result_bytes, i.duplicates, i.conflicts
+FROM {{p}}inbox_list($1::text, $2::text, $3::uuid, $4::int8) i;
+
+-- name: inbox_conflicts
+-- $1 tenant, $2 consumer, $3 message, NULL: any; $4 limit.
+SELECT c.tenant_id, c.consumer, c.message_id, c.accepted_sha256, c.accepted_at, c.received_sha256, c.received_at
+FROM {{p}}inbox_conflicts($1::text, $2::text, $3::uuid, $4::int8) c;
+
+-- name: worker_beat
+-- $1 worker, $2 its destinations, $3 threads, $4 by when the next beat is expected, in ms; since the last: $5 sent, $6 failed, $7 dead letters, $8 fenced.
+SELECT {{p}}outbox_worker_beat($1::text, $2::text, $3::int8, $4::int8, $5::int8, $6::int8, $7::int8, $8::int8);
+
+-- name: worker_end
+-- $1 worker; since its last beat: $2 sent, $3 failed, $4 dead letters, $5 fenced.
+SELECT {{p}}outbox_worker_end($1::text, $2::int8, $3::int8, $4::int8, $5::int8);
+
+-- name: workers
+SELECT w.worker, w.status, w.destinations, w.threads, w.leases, w.started_at, w.seen_at, w.expected_by, w.drain_at, w.drain_user, w.drain_reason
+FROM {{p}}outbox_workers() w;
+
+-- name: worker_drain
+-- $1 worker, $2 user, $3 reason.
+SELECT {{p}}outbox_worker_drain($1::text, $2::text, $3::text);
+
+-- name: purge_messages
+-- $1 settled longer ago, in ms; $2 aggregate, $3 sequence behind which; $4 batch, $5 dry run, $6 user, $7 reason.
+SELECT p.purged, p.oldest, p.newest, p.next_aggregate, p.next_sequence, p.ended
+FROM {{p}}outbox_purge_messages($1::int8, $2::int8, $3::int8, $4::int8, $5::bool, $6::text, $7::text) p;
+
+-- name: purge_inbox
+-- $1 accepted longer ago, in ms; $2 batch, $3 dry run, $4 user, $5 reason.
+SELECT p.purged, p.oldest, p.newest, p.ended FROM {{p}}inbox_purge($1::int8, $2::int8, $3::bool, $4::text, $5::text) p;
+
+-- name: duties
+-- $1 the schema. What the session's role may call; whether it is superuser; who besides the owner may write tables. The catalog alone.
+SELECT coalesce(bool_or(p.proname = 'outbox_enqueue' AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')), false),
+    coalesce(bool_or(p.proname = 'outbox_claim' AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')), false),
+    coalesce(bool_or(p.proname = 'inbox_accept' AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')), false),
+    coalesce(bool_or(p.proname = 'outbox_workers' AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')), false),
+    coalesce((SELECT r.rolsuper FROM pg_catalog.pg_roles r WHERE r.rolname = current_user), false),
+    (SELECT string_agg(DISTINCT CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE pg_catalog.pg_get_userbyid(a.grantee)::text END, ', ')
+        FROM pg_catalog.pg_class c CROSS JOIN LATERAL pg_catalog.aclexplode(c.relacl) a
+        WHERE c.relnamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident($1::text)) AND c.relkind IN ('r', 'p')
+            AND (c.relname LIKE 'outbox\_%' OR c.relname LIKE 'inbox\_%') AND a.grantee <> c.relowner
+            AND a.privilege_type IN ('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE'))
+FROM pg_catalog.pg_proc p WHERE p.pronamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident($1::text));
+
+-- name: gauges
+-- And the oldest transaction that this role may see; of other roles' only with pg_read_all_stats.
+SELECT g.name, g.label, g.value FROM {{p}}outbox_gauges() g
+UNION ALL
+SELECT 'transaction_us', NULL, coalesce(max(extract(epoch FROM pg_catalog.clock_timestamp() - a.xact_start) * 1000000), 0)::bigint
+FROM pg_catalog.pg_stat_activity a WHERE a.datname = pg_catalog.current_database() AND a.pid <> pg_catalog.pg_backend_pid();
+
 -- name: reaction_scope
 -- In the transaction of a reaction, for it alone. $1 statement and lock time-out in ms; $2 tenant, $3 company ("": none), $4 correlation, for policies
 -- that ask current_setting('trilha.tenant_id', true). No locks.

@@ -86,7 +86,7 @@ CREATE TABLE {{p}}outbox_revision (
     reason     TEXT    NOT NULL,
     diff       TEXT    NOT NULL, -- JSON: what was added, removed or replaced, by pointer, without a value
     accepted   TEXT,             -- destinations that hold an earlier revision
-    payload    TEXT    NOT NULL,
+    payload    TEXT,             -- NULL once the message was purged: who, why and what differed stay
     CONSTRAINT outbox_revision_pkey PRIMARY KEY (message_id, revision),
     CONSTRAINT outbox_revision_from_two CHECK (revision >= 2),
     CONSTRAINT outbox_revision_reason_given CHECK (reason <> '' AND user_name <> '')
@@ -101,6 +101,15 @@ CREATE TABLE {{p}}outbox_delivery (
     sequence_to   INTEGER NOT NULL,
     delivered_us  INTEGER NOT NULL,
     CONSTRAINT outbox_delivery_pkey PRIMARY KEY (aggregate_id, destination, sequence_from)
+) STRICT, WITHOUT ROWID;
+
+-- Up to where the messages of an aggregate were purged, by destination: the last that was delivered. Consumers that keep order are told it as the one
+-- before, when no kept message is.
+CREATE TABLE {{p}}outbox_purged (
+    aggregate_id  INTEGER NOT NULL,
+    destination   INTEGER NOT NULL,
+    last_sequence INTEGER NOT NULL,
+    CONSTRAINT outbox_purged_pkey PRIMARY KEY (aggregate_id, destination)
 ) STRICT, WITHOUT ROWID;
 
 -- What operators did, insert-only. A discarded message has its row here, and no other way past a dead head exists (ruling R31).
@@ -131,7 +140,10 @@ END;
 CREATE TRIGGER {{p}}outbox_operation_no_delete BEFORE DELETE ON {{p}}outbox_operation BEGIN
     SELECT RAISE(ABORT, 'outbox_operation is insert-only: DELETE refused');
 END;
-CREATE TRIGGER {{p}}outbox_revision_no_update BEFORE UPDATE ON {{p}}outbox_revision BEGIN
+-- A purge takes the content away, and nothing else ever changes.
+CREATE TRIGGER {{p}}outbox_revision_no_update BEFORE UPDATE ON {{p}}outbox_revision
+WHEN NEW.payload IS NOT NULL OR NEW.message_id IS NOT OLD.message_id OR NEW.revision IS NOT OLD.revision OR NEW.at_us IS NOT OLD.at_us
+    OR NEW.user_name IS NOT OLD.user_name OR NEW.reason IS NOT OLD.reason OR NEW.diff IS NOT OLD.diff OR NEW.accepted IS NOT OLD.accepted BEGIN
     SELECT RAISE(ABORT, 'outbox_revision is insert-only: UPDATE refused');
 END;
 CREATE TRIGGER {{p}}outbox_revision_no_delete BEFORE DELETE ON {{p}}outbox_revision BEGIN

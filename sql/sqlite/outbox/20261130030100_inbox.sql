@@ -13,6 +13,22 @@ CREATE TABLE {{p}}inbox_message (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX {{p}}inbox_message_accepted_idx ON {{p}}inbox_message (accepted_us);
 
+-- Messages that came again after they were accepted, insert-only. It commits or not with the transaction that asked: whoever meets a conflict commits, so
+-- that operators see it.
+CREATE TABLE {{p}}inbox_repeat (
+    id             INTEGER NOT NULL PRIMARY KEY,
+    tenant_id      TEXT    NOT NULL,
+    consumer       TEXT    NOT NULL,
+    message_id     TEXT    NOT NULL,
+    outcome        TEXT    NOT NULL,
+    payload_sha256 TEXT    NOT NULL, -- as it came; what was accepted is in inbox_message
+    at_us          INTEGER NOT NULL,
+    CONSTRAINT inbox_repeat_outcome_known CHECK (outcome IN ('duplicate', 'conflict'))
+) STRICT;
+CREATE INDEX {{p}}inbox_repeat_message_idx ON {{p}}inbox_repeat (tenant_id, consumer, message_id, outcome);
+CREATE INDEX {{p}}inbox_repeat_conflict_idx ON {{p}}inbox_repeat (id) WHERE outcome = 'conflict';
+CREATE INDEX {{p}}inbox_repeat_at_idx ON {{p}}inbox_repeat (at_us);
+
 -- For consumers that need order: the last sequence of each aggregate that was accepted. It never goes back.
 CREATE TABLE {{p}}inbox_order (
     tenant_id      TEXT    NOT NULL,

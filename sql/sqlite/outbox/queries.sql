@@ -76,11 +76,13 @@ WHERE m.aggregate_id = ?2 AND m.aggregate_sequence >= ?3 AND (m.destinations >> 
 ORDER BY m.aggregate_sequence LIMIT ?4;
 
 -- name: previous
--- ?1 destination, ?2 aggregate, ?3 head: what this destination was given before it; what was discarded is no gap. Index: outbox_message_pkey.
-SELECT m.aggregate_sequence FROM {{p}}outbox_message m WHERE m.aggregate_id = ?2 AND m.aggregate_sequence < ?3 AND (m.destinations >> ?1) & 1 = 1
+-- ?1 destination, ?2 aggregate, ?3 head: what this destination was given before it; what was discarded is no gap. When none is kept, the last that was
+-- purged. Indexes: outbox_message_pkey, outbox_purged_pkey.
+SELECT coalesce((SELECT m.aggregate_sequence FROM {{p}}outbox_message m WHERE m.aggregate_id = ?2 AND m.aggregate_sequence < ?3 AND (m.destinations >> ?1) & 1 = 1
     AND NOT EXISTS (SELECT 1 FROM {{p}}outbox_operation o WHERE o.aggregate_id = m.aggregate_id AND o.aggregate_sequence = m.aggregate_sequence
         AND o.destination = ?1 AND o.action = 'trilha.outbox-message.discarded')
-ORDER BY m.aggregate_sequence DESC LIMIT 1;
+    ORDER BY m.aggregate_sequence DESC LIMIT 1),
+    (SELECT g.last_sequence FROM {{p}}outbox_purged g WHERE g.aggregate_id = ?2 AND g.destination = ?1), 0);
 
 -- name: renew
 -- ?1 destination, ?2 aggregate, ?3 token, ?4 end of the lease. No row: the lease is somebody else's.
@@ -256,3 +258,154 @@ ON CONFLICT (tenant_id, consumer, aggregate_type, aggregate_key) DO UPDATE SET l
 -- name: inbox_result
 -- ?1 tenant, ?2 consumer, ?3 message, ?4 result.
 UPDATE {{p}}inbox_message SET result = ?4 WHERE tenant_id = ?1 AND consumer = ?2 AND message_id = ?3;
+
+-- name: inbox_repeat
+-- ?1 tenant, ?2 consumer, ?3 message, ?4 outcome, ?5 digest, ?6 now_us.
+INSERT INTO {{p}}inbox_repeat (tenant_id, consumer, message_id, outcome, payload_sha256, at_us) VALUES (?1, ?2, ?3, ?4, ?5, ?6);
+
+-- name: inbox_list
+-- ?1 tenant, ?2 consumer, ?3 message, NULL: any; ?4 limit. Index: inbox_message_accepted_idx. Of the result only its size.
+SELECT i.tenant_id, i.consumer, i.message_id, i.payload_sha256, i.accepted_us, length(CAST(i.result AS BLOB)),
+    (SELECT count(*) FROM {{p}}inbox_repeat r WHERE r.tenant_id = i.tenant_id AND r.consumer = i.consumer AND r.message_id = i.message_id
+        AND r.outcome = 'duplicate'),
+    (SELECT count(*) FROM {{p}}inbox_repeat r WHERE r.tenant_id = i.tenant_id AND r.consumer = i.consumer AND r.message_id = i.message_id
+        AND r.outcome = 'conflict')
+FROM {{p}}inbox_message i WHERE (?1 IS NULL OR i.tenant_id = ?1) AND (?2 IS NULL OR i.consumer = ?2) AND (?3 IS NULL OR i.message_id = ?3)
+ORDER BY i.accepted_us DESC, i.tenant_id, i.consumer, i.message_id LIMIT ?4;
+
+-- name: inbox_conflicts
+-- ?1 tenant, ?2 consumer, ?3 message, NULL: any; ?4 limit. Index: inbox_repeat_conflict_idx.
+SELECT c.tenant_id, c.consumer, c.message_id, i.payload_sha256, i.accepted_us, c.payload_sha256, c.at_us
+FROM {{p}}inbox_repeat c LEFT JOIN {{p}}inbox_message i ON i.tenant_id = c.tenant_id AND i.consumer = c.consumer AND i.message_id = c.message_id
+WHERE c.outcome = 'conflict' AND (?1 IS NULL OR c.tenant_id = ?1) AND (?2 IS NULL OR c.consumer = ?2) AND (?3 IS NULL OR c.message_id = ?3)
+ORDER BY c.id DESC LIMIT ?4;
+
+-- name: worker_seen
+-- ?1 worker, ?2 now_us, ?3 by when the next beat is expected. No row: it is not registered.
+UPDATE {{p}}outbox_worker SET seen_us = ?2, expected_us = ?3 WHERE worker = ?1 RETURNING drain_us IS NOT NULL;
+
+-- name: worker_forget
+-- ?1 silent since before this.
+DELETE FROM {{p}}outbox_worker WHERE expected_us < ?1;
+
+-- name: worker_begin
+-- ?1 worker, ?2 its destinations, ?3 threads, ?4 now_us, ?5 by when the next beat is expected.
+INSERT INTO {{p}}outbox_worker (worker, destinations, threads, started_us, seen_us, expected_us) VALUES (?1, ?2, ?3, ?4, ?4, ?5);
+
+-- name: worker_end
+-- ?1 worker.
+DELETE FROM {{p}}outbox_worker WHERE worker = ?1;
+
+-- name: workers
+-- ?1 now_us. Lanes in flight are counted once.
+SELECT w.worker, CASE WHEN w.expected_us < ?1 THEN 'silent' WHEN w.drain_us IS NOT NULL THEN 'draining' ELSE 'running' END, w.destinations, w.threads,
+    coalesce(h.leases, 0), w.started_us, w.seen_us, w.expected_us, w.drain_us, w.drain_user, w.drain_reason
+FROM {{p}}outbox_worker w LEFT JOIN (SELECT l.lease_owner, count(*) AS leases FROM {{p}}outbox_lane l WHERE l.state = 'L' AND l.due_us > ?1
+    GROUP BY l.lease_owner) h ON h.lease_owner = w.worker
+ORDER BY w.started_us, w.worker;
+
+-- name: worker_drain
+-- ?1 worker, ?2 now_us, ?3 user, ?4 reason. No row: no such worker. One that was asked before keeps who asked first.
+UPDATE {{p}}outbox_worker SET drain_user = CASE WHEN drain_us IS NULL THEN ?3 ELSE drain_user END,
+    drain_reason = CASE WHEN drain_us IS NULL THEN ?4 ELSE drain_reason END, drain_us = coalesce(drain_us, ?2) WHERE worker = ?1;
+
+-- name: upkeep
+-- ?1 now_us, ?2 action, ?3 subject, ?4 older than, ?5 rows, ?6 user, ?7 reason.
+INSERT INTO {{p}}outbox_upkeep (at_us, action, subject, older_than_us, row_count, user_name, reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7);
+
+-- name: purge_page
+-- ?1 aggregate, ?2 sequence behind which, ?3 batch, ?4 settled before this. The last column: it goes, as every earlier one of its aggregate. Indexes:
+-- outbox_message_pkey, outbox_lane_pkey, outbox_delivery_pkey, outbox_operation_discarded.
+SELECT p.aggregate_id, p.aggregate_sequence, p.created_us, p.message_id,
+    min(p.settled) OVER (PARTITION BY p.aggregate_id ORDER BY p.aggregate_sequence)
+FROM (SELECT m.aggregate_id, m.aggregate_sequence, m.created_us, m.message_id,
+        coalesce(m.aggregate_sequence < (SELECT min(l.head_sequence) FROM {{p}}outbox_lane l WHERE l.aggregate_id = m.aggregate_id
+            AND l.destination IN (SELECT t.destination FROM {{p}}outbox_destination t)), 1) AND NOT EXISTS (
+            SELECT 1 FROM {{p}}outbox_destination d WHERE (m.destinations >> d.destination) & 1 = 1 AND coalesce(
+                (SELECT o.at_us FROM {{p}}outbox_operation o WHERE o.aggregate_id = m.aggregate_id AND o.aggregate_sequence = m.aggregate_sequence
+                    AND o.destination = d.destination AND o.action = 'trilha.outbox-message.discarded'),
+                (SELECT y.delivered_us FROM {{p}}outbox_delivery y WHERE y.aggregate_id = m.aggregate_id AND y.destination = d.destination
+                    AND y.sequence_from <= m.aggregate_sequence AND y.sequence_to >= m.aggregate_sequence ORDER BY y.sequence_from DESC LIMIT 1),
+                m.created_us) >= ?4) AS settled
+    FROM {{p}}outbox_message m WHERE (m.aggregate_id, m.aggregate_sequence) > (?1, ?2) ORDER BY m.aggregate_id, m.aggregate_sequence LIMIT ?3) p
+ORDER BY p.aggregate_id, p.aggregate_sequence;
+
+-- name: purge_mark
+-- ?1 aggregate, ?2 sequence. Before its message goes; what was discarded leaves no mark.
+INSERT INTO {{p}}outbox_purged (aggregate_id, destination, last_sequence)
+SELECT m.aggregate_id, d.destination, m.aggregate_sequence FROM {{p}}outbox_message m
+JOIN {{p}}outbox_destination d ON (m.destinations >> d.destination) & 1 = 1
+WHERE m.aggregate_id = ?1 AND m.aggregate_sequence = ?2 AND NOT EXISTS (SELECT 1 FROM {{p}}outbox_operation o WHERE o.aggregate_id = m.aggregate_id
+    AND o.aggregate_sequence = m.aggregate_sequence AND o.destination = d.destination AND o.action = 'trilha.outbox-message.discarded')
+ON CONFLICT (aggregate_id, destination) DO UPDATE SET last_sequence = excluded.last_sequence;
+
+-- name: purge_message
+-- ?1 aggregate, ?2 sequence.
+DELETE FROM {{p}}outbox_message WHERE aggregate_id = ?1 AND aggregate_sequence = ?2;
+
+-- name: purge_content
+-- ?1 message.
+UPDATE {{p}}outbox_revision SET payload = NULL WHERE message_id = ?1 AND payload IS NOT NULL;
+
+-- name: purge_runs
+-- ?1 aggregate, ?2 sequence: runs that ended before or there.
+DELETE FROM {{p}}outbox_delivery WHERE aggregate_id = ?1 AND sequence_to <= ?2;
+
+-- name: inbox_old
+-- ?1 accepted before this. Index: inbox_message_accepted_idx.
+SELECT count(*), min(accepted_us), max(accepted_us) FROM {{p}}inbox_message WHERE accepted_us < ?1;
+
+-- name: inbox_old_batch
+-- ?1 accepted before this, ?2 batch: how many of the oldest go.
+SELECT count(*), min(o.accepted_us), max(o.accepted_us) FROM (SELECT accepted_us FROM {{p}}inbox_message WHERE accepted_us < ?1
+    ORDER BY accepted_us LIMIT ?2) o;
+
+-- name: purge_inbox
+-- ?1 accepted before this, ?2 batch.
+DELETE FROM {{p}}inbox_message WHERE (tenant_id, consumer, message_id) IN (SELECT o.tenant_id, o.consumer, o.message_id FROM {{p}}inbox_message o
+    WHERE o.accepted_us < ?1 ORDER BY o.accepted_us LIMIT ?2);
+
+-- name: purge_repeats
+-- ?1 before this, ?2 batch.
+DELETE FROM {{p}}inbox_repeat WHERE id IN (SELECT o.id FROM {{p}}inbox_repeat o WHERE o.at_us < ?1 ORDER BY o.at_us LIMIT ?2);
+
+-- name: total
+-- ?1 sent, ?2 failed, ?3 dead letters, ?4 fenced.
+UPDATE {{p}}outbox_total SET sent = sent + ?1, failed = failed + ?2, dead_letters = dead_letters + ?3, fenced = fenced + ?4 WHERE id = 1;
+
+-- name: gauges
+-- ?1 now_us. A row for each number: its name, what it is of, its value. What it costs grows with the lanes that have work, an entry of two indexes each,
+-- and never with the messages.
+WITH lane AS MATERIALIZED (
+    SELECT d.name AS destination, l.tenant_id, l.state, l.attempts, l.due_us > ?1 AS ahead, a.last_sequence - l.head_sequence AS behind,
+        (SELECT m.created_us FROM {{p}}outbox_message m WHERE m.aggregate_id = l.aggregate_id AND m.aggregate_sequence >= l.head_sequence
+            AND (m.destinations >> l.destination) & 1 = 1 ORDER BY m.aggregate_sequence LIMIT 1) AS head_us
+    FROM {{p}}outbox_destination d LEFT JOIN {{p}}outbox_lane l ON l.destination = d.destination
+    LEFT JOIN {{p}}outbox_aggregate a ON a.aggregate_id = l.aggregate_id),
+place AS MATERIALIZED (
+    SELECT destination, count(*) FILTER (WHERE state = 'R' AND attempts = 0) AS ready, count(*) FILTER (WHERE state = 'R' AND attempts > 0) AS waiting,
+        count(*) FILTER (WHERE state = 'L' AND ahead) AS leased, count(*) FILTER (WHERE state = 'L' AND NOT ahead) AS expired,
+        count(*) FILTER (WHERE state = 'X') AS dead, coalesce(sum(behind) FILTER (WHERE state = 'X'), 0) AS behind_dead,
+        coalesce(sum(behind + 1) FILTER (WHERE head_us IS NOT NULL), 0) AS backlog, max(coalesce(?1 - min(head_us), 0), 0) AS head_age_us
+    FROM lane GROUP BY destination),
+applied AS MATERIALIZED (
+    SELECT max(f.stated_us - m.created_us, 0) AS us FROM (SELECT r.message_id, r.stated_us FROM {{p}}outbox_receipt r WHERE r.fact = 'Applied'
+        ORDER BY r.id DESC LIMIT 1000) f JOIN {{p}}outbox_message m ON m.message_id = f.message_id)
+SELECT 'ready', destination, ready FROM place
+UNION ALL SELECT 'waiting', destination, waiting FROM place
+UNION ALL SELECT 'leased', destination, leased FROM place
+UNION ALL SELECT 'expired', destination, expired FROM place
+UNION ALL SELECT 'dead', destination, dead FROM place
+UNION ALL SELECT 'behind_dead', destination, behind_dead FROM place
+UNION ALL SELECT 'backlog', destination, backlog FROM place
+UNION ALL SELECT 'head_age_us', destination, head_age_us FROM place
+UNION ALL SELECT * FROM (SELECT 'tenant', tenant_id, count(*) FROM lane WHERE tenant_id IS NOT NULL GROUP BY tenant_id ORDER BY 3 DESC, 2 LIMIT 100)
+UNION ALL SELECT 'sent', NULL, sent FROM {{p}}outbox_total
+UNION ALL SELECT 'failed', NULL, failed FROM {{p}}outbox_total
+UNION ALL SELECT 'dead_letters', NULL, dead_letters FROM {{p}}outbox_total
+UNION ALL SELECT 'fenced', NULL, fenced FROM {{p}}outbox_total
+UNION ALL SELECT 'workers', NULL, count(*) FROM {{p}}outbox_worker WHERE expected_us >= ?1
+UNION ALL SELECT 'workers_silent', NULL, count(*) FROM {{p}}outbox_worker WHERE expected_us < ?1
+UNION ALL SELECT 'inbox_duplicates', NULL, count(*) FROM (SELECT 1 FROM {{p}}inbox_repeat WHERE outcome = 'duplicate' LIMIT 10000)
+UNION ALL SELECT 'inbox_conflicts', NULL, count(*) FROM (SELECT 1 FROM {{p}}inbox_repeat WHERE outcome = 'conflict' LIMIT 10000)
+UNION ALL SELECT 'applied_us', NULL, us FROM (SELECT us FROM applied ORDER BY us LIMIT 1 OFFSET (SELECT (count(*) - 1) / 2 FROM applied));

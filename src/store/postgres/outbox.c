@@ -117,7 +117,17 @@ static const trilha_outbox_operations operations = {.close = close_outbox,
                                                     .receipts = trilha_pg_outbox_receipts,
                                                     .reveal = trilha_pg_outbox_reveal,
                                                     .correct = trilha_pg_outbox_correct,
-                                                    .record = trilha_pg_outbox_record};
+                                                    .record = trilha_pg_outbox_record,
+                                                    .inbox_list = trilha_pg_outbox_inbox_list,
+                                                    .inbox_conflicts = trilha_pg_outbox_inbox_conflicts,
+                                                    .duties = trilha_pg_outbox_duties,
+                                                    .gauges = trilha_pg_outbox_gauges,
+                                                    .worker_beat = trilha_pg_outbox_worker_beat,
+                                                    .worker_end = trilha_pg_outbox_worker_end,
+                                                    .workers = trilha_pg_outbox_workers,
+                                                    .worker_drain = trilha_pg_outbox_worker_drain,
+                                                    .purge_messages = trilha_pg_outbox_purge_messages,
+                                                    .purge_inbox = trilha_pg_outbox_purge_inbox};
 
 trilha_status trilha_postgres_outbox_open(const trilha_store_options *options, const char *schema,
                                           trilha_outbox_store **ret_store, trilha_error *err) {

@@ -68,4 +68,25 @@ trilha_status trilha_pg_outbox_record(trilha_outbox_store *store, const unsigned
                                       const trilha_outbox_receipt *receipt, int64_t stated_us, bool *ret_new,
                                       trilha_error *err);
 
+/* outbox_upkeep.c */
+trilha_status trilha_pg_outbox_gauges(trilha_outbox_store *store, trilha_outbox_gauge_visit visit, void *user,
+                                      trilha_error *err);
+trilha_status trilha_pg_outbox_duties(trilha_outbox_store *store, trilha_outbox_duties *ret_duties, trilha_error *err);
+trilha_status trilha_pg_outbox_inbox_list(trilha_outbox_store *store, const trilha_inbox_filter *filter,
+                                          const unsigned char *message_id, trilha_inbox_entry_visit visit, void *user,
+                                          trilha_error *err);
+trilha_status trilha_pg_outbox_inbox_conflicts(trilha_outbox_store *store, const trilha_inbox_filter *filter,
+                                               const unsigned char *message_id, trilha_inbox_conflict_visit visit,
+                                               void *user, trilha_error *err);
+trilha_status trilha_pg_outbox_worker_beat(trilha_outbox_store *store, const trilha_worker_beat *beat, bool *ret_drain,
+                                           trilha_error *err);
+trilha_status trilha_pg_outbox_worker_end(trilha_outbox_store *store, const trilha_worker_beat *beat,
+                                          trilha_error *err);
+trilha_status trilha_pg_outbox_workers(trilha_outbox_store *store, trilha_outbox_worker_visit visit, void *user,
+                                       trilha_error *err);
+trilha_status trilha_pg_outbox_worker_drain(trilha_outbox_store *store, trilha_text worker, trilha_text user,
+                                            trilha_text reason, trilha_error *err);
+trilha_status trilha_pg_outbox_purge_messages(trilha_outbox_store *store, trilha_purge_batch *batch, trilha_error *err);
+trilha_status trilha_pg_outbox_purge_inbox(trilha_outbox_store *store, trilha_purge_batch *batch, trilha_error *err);
+
 #endif

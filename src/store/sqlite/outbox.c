@@ -152,7 +152,17 @@ static const trilha_outbox_operations operations = {.close = close_outbox,
                                                     .receipts = trilha_sqlite_outbox_receipts,
                                                     .reveal = trilha_sqlite_outbox_reveal,
                                                     .correct = trilha_sqlite_outbox_correct,
-                                                    .record = trilha_sqlite_outbox_record};
+                                                    .record = trilha_sqlite_outbox_record,
+                                                    .inbox_list = trilha_sqlite_outbox_inbox_list,
+                                                    .inbox_conflicts = trilha_sqlite_outbox_inbox_conflicts,
+                                                    .duties = trilha_sqlite_outbox_duties,
+                                                    .gauges = trilha_sqlite_outbox_gauges,
+                                                    .worker_beat = trilha_sqlite_outbox_worker_beat,
+                                                    .worker_end = trilha_sqlite_outbox_worker_end,
+                                                    .workers = trilha_sqlite_outbox_workers,
+                                                    .worker_drain = trilha_sqlite_outbox_worker_drain,
+                                                    .purge_messages = trilha_sqlite_outbox_purge_messages,
+                                                    .purge_inbox = trilha_sqlite_outbox_purge_inbox};
 
 trilha_status trilha_sqlite_outbox_open(const trilha_store_options *options, const char *schema,
                                         trilha_outbox_store **ret_store, trilha_error *err) {

@@ -29,15 +29,16 @@ static trilha_status tell_revision(sqlite3_stmt *row, void *user) {
   const revision_listener *l = user;
   char at[TRILHA_TIMESTAMP_SIZE], hex[2 * TRILHA_SHA256_SIZE + 1];
   trilha_text payload = trilha_sqlite_borrow(row, 4);
-  digest_of(payload, hex);
-  const trilha_outbox_revision revision = {.revision = sqlite3_column_int64(row, 0),
-                                           .at = trilha_sqlite_time_text(row, 1, at),
-                                           .user = trilha_sqlite_borrow(row, 2),
-                                           .reason = trilha_sqlite_borrow(row, 3),
-                                           .payload_bytes = (int64_t)payload.size,
-                                           .payload_sha256 = trilha_text_of(hex),
-                                           .diff = trilha_sqlite_borrow(row, 5),
-                                           .accepted = trilha_sqlite_borrow(row, 6)};
+  if (payload.data != NULL) digest_of(payload, hex);
+  const trilha_outbox_revision revision = {
+      .revision = sqlite3_column_int64(row, 0),
+      .at = trilha_sqlite_time_text(row, 1, at),
+      .user = trilha_sqlite_borrow(row, 2),
+      .reason = trilha_sqlite_borrow(row, 3),
+      .payload_bytes = (int64_t)payload.size,
+      .payload_sha256 = payload.data == NULL ? (trilha_text){0} : trilha_text_of(hex),
+      .diff = trilha_sqlite_borrow(row, 5),
+      .accepted = trilha_sqlite_borrow(row, 6)};
   return l->visit(l->user, &revision);
 }
 

@@ -184,6 +184,18 @@ static trilha_status put(inbox *i, trilha_error *err) {
   return run(&i->c, insert, NULL, err);
 }
 
+/* It came again: operators see it when the caller commits. */
+static trilha_status note_repeat(inbox *i, trilha_inbox_outcome outcome, trilha_error *err) {
+  TRILHA_SQLITE_SCOPED *insert = NULL;
+  trilha_status status = prepare(i, trilha_sql_sqlite_outbox_inbox_repeat, &insert, err);
+  if (status != TRILHA_OK) return status;
+  trilha_sqlite_bind(insert, 3, trilha_text_of(i->id));
+  trilha_sqlite_bind(insert, 4, outcome == TRILHA_INBOX_CONFLICT ? TRILHA_TEXT("conflict") : TRILHA_TEXT("duplicate"));
+  trilha_sqlite_bind(insert, 5, trilha_text_of(i->digest));
+  sqlite3_bind_int64(insert, 6, trilha_clock_wall_us());
+  return run(&i->c, insert, NULL, err);
+}
+
 static trilha_status advance(inbox *i, trilha_error *err) {
   TRILHA_SQLITE_SCOPED *move = NULL;
   trilha_status status = prepare(i, trilha_sql_sqlite_outbox_inbox_advance, &move, err);
@@ -213,8 +225,13 @@ trilha_status trilha_sqlite_inbox_accept(sqlite3 *db, const char *schema, const 
     answer.outcome = TRILHA_INBOX_NEW;
     status = put(&i, err);
     if (status == TRILHA_OK && ordered) status = advance(&i, err);
+  } else if (status == TRILHA_OK && answer.outcome != TRILHA_INBOX_HELD) {
+    status = note_repeat(&i, answer.outcome, err);
   }
-  if (status == TRILHA_OK) *ret = answer;
+  if (status == TRILHA_OK)
+    *ret = answer;
+  else
+    free(answer.result);
   return status;
 }
 
