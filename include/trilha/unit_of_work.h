@@ -13,8 +13,8 @@
  * connections commit on their own: there is no atomicity across them.
  *
  * Sources: specification 001, collection by transaction; requirements O1 to O3; rulings R37, R41. One thread at a time
- * uses a unit and its connection, but for trilha_unit_of_work_cancel(). The connection must outlive no call: one that
- * is closed under its unit is noticed. PostgreSQL: the connection is in blocking mode, without a command under way.
+ * uses a unit and its connection, but for trilha_unit_of_work_cancel(). A connection that is closed under its unit is
+ * noticed. PostgreSQL: the connection is in blocking mode, without a command under way.
  */
 #ifndef TRILHA_UNIT_OF_WORK_H
 #define TRILHA_UNIT_OF_WORK_H
@@ -117,7 +117,8 @@ TRILHA_API trilha_status trilha_unit_of_work_release(trilha_unit_of_work *unit, 
                                                      trilha_error *error) TRILHA_MUST_USE;
 
 /** Raises an event in the transaction. One statement (PostgreSQL: one round trip), which writes no row of a table of
- * the caller's. ret_event_id may be NULL. INVALID (EVENT_REFUSED), LIMIT (UNIT_OF_WORK_FULL, UNIT_OF_WORK_CASCADE). */
+ * the caller's; on SQLite sqlite3_changes() is about it afterwards, sqlite3_last_insert_rowid() is not. ret_event_id
+ * may be NULL. INVALID (EVENT_REFUSED), LIMIT (UNIT_OF_WORK_FULL, UNIT_OF_WORK_CASCADE). */
 TRILHA_API trilha_status trilha_unit_of_work_raise(trilha_unit_of_work *unit, const trilha_post_commit_event *event,
                                                    char ret_event_id[37], trilha_error *error) TRILHA_MUST_USE;
 /** Enqueues into schema's outbox in the transaction: by the contract of trilha_outbox_enqueue_postgres() and

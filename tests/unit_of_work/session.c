@@ -32,7 +32,8 @@ static void report(void *user, const trilha_post_commit_event *event, const char
 }
 
 trilha_status session_open_unit(session *s, trilha_error *err) {
-  return session_open_unit_with(s, 0, 0, err);
+  enum { PATIENCE_MS = 60000 }; /* a machine may be slow; nothing here waits for it to pass */
+  return session_open_unit_with(s, PATIENCE_MS, PATIENCE_MS, err);
 }
 
 trilha_status session_open_unit_with(session *s, unsigned answer_timeout_ms, unsigned resolve_timeout_ms,

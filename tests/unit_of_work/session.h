@@ -21,7 +21,7 @@ typedef struct session {
 /* `install` as trilha_producer_open. The place must stay where it is. */
 void session_open(session *s, const trilha_fixture *f, bool install);
 void session_close(session *s);
-/* Another unit, where the first was closed; 0: the default of each. */
+/* Another unit, where the first was closed; 0: the default of that time-out. */
 trilha_status session_open_unit(session *s, trilha_error *err);
 trilha_status session_open_unit_with(session *s, unsigned answer_timeout_ms, unsigned resolve_timeout_ms,
                                      trilha_error *err);
