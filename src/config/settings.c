@@ -18,6 +18,7 @@ const trilha_setting_row trilha_settings[TRILHA_SETTING_COUNT] = {
     [TRILHA_SETTING_STATUS_ADDRESS] = {"serve.status.address", "TRILHA_SERVE_STATUS_ADDRESS"},
     [TRILHA_SETTING_STATUS_PORT] = {"serve.status.port", "TRILHA_SERVE_STATUS_PORT"},
     [TRILHA_SETTING_STATUS_ALLOW] = {"serve.status.allow", "TRILHA_SERVE_STATUS_ALLOW"},
+    [TRILHA_SETTING_STATUS_TENANT_METRICS] = {"serve.status.tenant_metrics", "TRILHA_SERVE_STATUS_TENANT_METRICS"},
     [TRILHA_SETTING_ACCESS_KEYS] = {"serve.access.keys", "TRILHA_SERVE_ACCESS_KEYS"},
     [TRILHA_SETTING_ACCESS_JWKS_URL] = {"serve.access.jwks_url", "TRILHA_SERVE_ACCESS_JWKS_URL"},
     [TRILHA_SETTING_ACCESS_JWKS_CA] = {"serve.access.jwks_ca", "TRILHA_SERVE_ACCESS_JWKS_CA"},

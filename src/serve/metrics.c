@@ -26,13 +26,13 @@ void trilha_count_answer(trilha_counters *counters, trilha_route route, unsigned
   atomic_fetch_add(&counters->sum_us[route], (uint64_t)took_us);
 }
 
-static void head(trilha_buffer *out, const char *name, const char *type, const char *help) {
+void trilha_metrics_head(trilha_buffer *out, const char *name, const char *type, const char *help) {
   trilha_buffer_add_format(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
 /* Inside a label's value: backslash, quote and line feed are escaped, what is no UTF-8 or a control byte becomes '?'.
  */
-static void label(trilha_buffer *out, const char *name, const char *value) {
+void trilha_metrics_label(trilha_buffer *out, const char *name, const char *value) {
   if (value == NULL) value = "";
   bool valid = trilha_utf8_valid(value, strlen(value));
   trilha_buffer_add_format(out, "%s=\"", name);
@@ -51,7 +51,7 @@ static void label(trilha_buffer *out, const char *name, const char *value) {
 }
 
 static void one(trilha_buffer *out, const char *name, const char *type, const char *help, int64_t value) {
-  head(out, name, type, help);
+  trilha_metrics_head(out, name, type, help);
   trilha_buffer_add_format(out, "%s %lld\n", name, (long long)value);
 }
 
@@ -63,7 +63,7 @@ static void seconds(trilha_buffer *out, uint64_t us) {
  */
 
 static void write_answers(trilha_serve *serve, trilha_buffer *out) {
-  head(out, "trilha_http_requests_total", "counter", "Requests of the API that were answered.");
+  trilha_metrics_head(out, "trilha_http_requests_total", "counter", "Requests of the API that were answered.");
   for (trilha_route r = 0; r < TRILHA_ROUTE_COUNT; r++)
     for (size_t s = 0; s < TRILHA_SERVE_STATUSES; s++) {
       uint64_t count = atomic_load(&serve->counters.answers[r][s]);
@@ -79,7 +79,7 @@ static void write_answers(trilha_serve *serve, trilha_buffer *out) {
 
 static void write_durations(trilha_serve *serve, trilha_buffer *out) {
   static const char name[] = "trilha_http_request_duration_seconds";
-  head(out, name, "histogram", "Time from a whole request to its answer.");
+  trilha_metrics_head(out, name, "histogram", "Time from a whole request to its answer.");
   for (trilha_route r = 0; r < TRILHA_ROUTE_COUNT; r++) {
     uint64_t below = 0;
     for (size_t b = 0; b < TRILHA_SERVE_BUCKETS; b++) {
@@ -98,24 +98,26 @@ static void write_durations(trilha_serve *serve, trilha_buffer *out) {
 
 static void write_refusals(trilha_serve *serve, trilha_buffer *out) {
   static const char *const names[TRILHA_REFUSAL_COUNT] = {"", "address", "rate", "token", "role"};
-  head(out, "trilha_access_refused_total", "counter", "Requests refused before any route, by reason.");
+  trilha_metrics_head(out, "trilha_access_refused_total", "counter", "Requests refused before any route, by reason.");
   for (size_t i = 1; i < TRILHA_REFUSAL_COUNT; i++)
     trilha_buffer_add_format(out, "trilha_access_refused_total{reason=\"%s\"} %llu\n", names[i],
                              (unsigned long long)atomic_load(&serve->counters.refusals[i]));
-  head(out, "trilha_http_connections", "gauge", "Open connections.");
+  trilha_metrics_head(out, "trilha_http_connections", "gauge", "Open connections.");
   trilha_buffer_add_format(out, "trilha_http_connections{listener=\"api\"} %zu\n", trilha_http_connections(serve->api));
-  head(out, "trilha_http_connections_refused_total", "counter", "Connections above the limit, answered 503.");
+  trilha_metrics_head(out, "trilha_http_connections_refused_total", "counter",
+                      "Connections above the limit, answered 503.");
   trilha_buffer_add_format(out, "trilha_http_connections_refused_total{listener=\"api\"} %llu\n",
                            (unsigned long long)trilha_http_refused(serve->api));
   if (serve->gate.jwks != NULL) {
-    head(out, "trilha_jwks_last_success_timestamp_seconds", "gauge",
-         "When the keys of jwks_url were last read, in Unix time.");
+    trilha_metrics_head(out, "trilha_jwks_last_success_timestamp_seconds", "gauge",
+                        "When the keys of jwks_url were last read, in Unix time.");
     trilha_buffer_add_format(out, "trilha_jwks_last_success_timestamp_seconds %lld\n",
                              (long long)trilha_jwks_fetched_s(serve->gate.jwks));
   }
   int64_t expires_s = trilha_http_certificate_expires_s(serve->api);
   if (expires_s == 0) return;
-  head(out, "trilha_certificate_expiry_timestamp_seconds", "gauge", "When the API's certificate ends, in Unix time.");
+  trilha_metrics_head(out, "trilha_certificate_expiry_timestamp_seconds", "gauge",
+                      "When the API's certificate ends, in Unix time.");
   trilha_buffer_add_format(out, "trilha_certificate_expiry_timestamp_seconds %lld\n", (long long)expires_s);
 }
 
@@ -135,15 +137,15 @@ static int64_t cursor(const trilha_consumer_state *state) {
 
 static void write_consumers(const trilha_consumer_states *states, const char *name, const char *help, of_consumer value,
                             trilha_buffer *out) {
-  head(out, name, "gauge", help);
+  trilha_metrics_head(out, name, "gauge", help);
   for (size_t i = 0; states != NULL && i < states->count; i++) {
     const trilha_consumer_state *state = &states->items[i];
     trilha_buffer_add_format(out, "%s{", name);
-    label(out, "colonia", state->colonia);
+    trilha_metrics_label(out, "colonia", state->colonia);
     trilha_buffer_add_char(out, ',');
-    label(out, "grupo", state->grupo);
+    trilha_metrics_label(out, "grupo", state->grupo);
     trilha_buffer_add_char(out, ',');
-    label(out, "tipo", state->tipo);
+    trilha_metrics_label(out, "tipo", state->tipo);
     trilha_buffer_add_format(out, "} %lld\n", (long long)value(state));
   }
 }
@@ -156,10 +158,10 @@ static void write_store(trilha_serve *serve, trilha_buffer *out) {
   one(out, "trilha_store_up", "gauge", "Whether the store answered lately.", up ? 1 : 0);
   if (up) {
     one(out, "trilha_event_log_last_sequence", "gauge", "Largest sequence number of the log.", sample->last_sequence);
-    head(out, "dead_letter_queue_pending", "gauge", "Dead letters pendente or retrying, by colony.");
+    trilha_metrics_head(out, "dead_letter_queue_pending", "gauge", "Dead letters pendente or retrying, by colony.");
     for (size_t i = 0; i < sample->colony_count; i++) {
       trilha_buffer_add_string(out, "dead_letter_queue_pending{");
-      label(out, "colonia", sample->colonies[i].name);
+      trilha_metrics_label(out, "colonia", sample->colonies[i].name);
       trilha_buffer_add_format(out, "} %lld\n", (long long)sample->colonies[i].pending);
     }
     one(out, "trilha_dead_letters_alert", "gauge", "Whether open dead letters reached dead_letters.alert_at.",
@@ -175,15 +177,16 @@ static void write_store(trilha_serve *serve, trilha_buffer *out) {
 }
 
 void trilha_metrics_write(trilha_serve *serve, trilha_buffer *out) {
-  head(out, "trilha_build_info", "gauge", "The version that runs.");
+  trilha_metrics_head(out, "trilha_build_info", "gauge", "The version that runs.");
   trilha_buffer_add_string(out, "trilha_build_info{");
-  label(out, "version", trilha_version());
+  trilha_metrics_label(out, "version", trilha_version());
   trilha_buffer_add_string(out, "} 1\n");
-  head(out, "trilha_start_time_seconds", "gauge", "When the server started, in seconds since 1970.");
+  trilha_metrics_head(out, "trilha_start_time_seconds", "gauge", "When the server started, in seconds since 1970.");
   trilha_buffer_add_string(out, "trilha_start_time_seconds ");
   seconds(out, (uint64_t)serve->started_us);
   trilha_buffer_add_char(out, '\n');
   write_store(serve, out);
+  trilha_outboxes_write_metrics(serve->outboxes, out);
   write_answers(serve, out);
   write_durations(serve, out);
   write_refusals(serve, out);

@@ -85,6 +85,7 @@ trilha_status trilha_serve_start(const trilha_serve_options *options, trilha_ser
   if (status == TRILHA_OK) status = trilha_sample_start(&serve->sample, serve->handle, err);
   if (status == TRILHA_OK)
     status = trilha_alerts_start(&serve->sample, config, &serve->diagnostics, &serve->alerts, err);
+  if (status == TRILHA_OK) status = trilha_outboxes_start(config, &serve->outboxes, err);
   if (status == TRILHA_OK) status = listen_on(serve, config, err);
   if (status != TRILHA_OK) {
     trilha_serve_stop(serve);
@@ -171,6 +172,7 @@ void trilha_serve_stop(trilha_serve *serve) {
   trilha_http_stop(serve->api, serve->stop_ms);
   trilha_http_stop(serve->status, 0);
   trilha_alerts_stop(serve->alerts);
+  trilha_outboxes_stop(serve->outboxes);
   trilha_sample_stop(&serve->sample);
   trilha_jwks_stop(serve->gate.jwks);
   trilha_rate_free(serve->gate.requests);

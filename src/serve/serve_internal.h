@@ -12,6 +12,7 @@
 #include "serve/serve.h"
 #include "trilha/delivery.h"
 #include "trilha/errors.h"
+#include "trilha/outbox.h"
 
 /* --- who may in (gate.c) ------------------------------------------------------------------------------------- */
 
@@ -106,6 +107,18 @@ trilha_status trilha_alerts_start(trilha_sample *sample, const trilha_config *co
 /* Ends the command under way. */
 void trilha_alerts_stop(trilha_alerts *alerts);
 
+/* --- registered outboxes (outboxes.c) ------------------------------------------------------------------------------
+ */
+
+typedef struct trilha_outboxes trilha_outboxes;
+/* *ret_outboxes stays NULL when none is registered. */
+trilha_status trilha_outboxes_start(const trilha_config *config, trilha_outboxes **ret_outboxes,
+                                    trilha_error *err) TRILHA_MUST_USE;
+void trilha_outboxes_stop(trilha_outboxes *outboxes);
+void trilha_outboxes_write_metrics(trilha_outboxes *outboxes, trilha_buffer *out);
+/* The member "outboxes" of /statusz, with a comma before it. */
+void trilha_outboxes_write_status(trilha_outboxes *outboxes, trilha_buffer *out);
+
 /* --- counters (metrics.c) ---------------------------------------------------------------------------------------- */
 
 typedef enum trilha_route {
@@ -139,6 +152,7 @@ struct trilha_serve {
   trilha_gate gate;
   trilha_sample sample;
   trilha_alerts *alerts;
+  trilha_outboxes *outboxes; /* NULL: none is registered */
   trilha_counters counters;
   trilha_error_map *errors; /* codes to statuses */
   trilha_http_server *api, *status;
@@ -147,6 +161,9 @@ struct trilha_serve {
   atomic_uint reprocesses; /* running now */
 };
 
+/* HELP and TYPE of a metric, and a label with its value escaped. */
+void trilha_metrics_head(trilha_buffer *out, const char *name, const char *type, const char *help);
+void trilha_metrics_label(trilha_buffer *out, const char *name, const char *value);
 void trilha_metrics_write(trilha_serve *serve, trilha_buffer *out);
 void trilha_statusz_write(trilha_serve *serve, trilha_buffer *out);
 /* The handler of the second listener (status.c). */

@@ -53,6 +53,7 @@ void trilha_statusz_write(trilha_serve *serve, trilha_buffer *out) {
     write_consumers(sample->consumers, out);
   }
   pthread_mutex_unlock(&sample->mutex);
+  trilha_outboxes_write_status(serve->outboxes, out);
   trilha_buffer_add_string(out, "}\n");
 }
 

@@ -597,8 +597,7 @@ static void windows_that_would_let_an_old_effect_repeat_are_refused_with_their_n
               strstr(told.text, "10000 ms"));
   told = (trilha_error){0};
   assert_int_equal(trilha_outbox_purge(s.outbox, &messages, NULL, NULL, &purged, &told), TRILHA_USAGE);
-  assert_true(strcmp(told.code, "WINDOW_INVALID") == 0 && strstr(told.text, "3999 ms") &&
-              strstr(told.text, "4000 ms"));
+  assert_true(strcmp(told.code, "WINDOW_INVALID") == 0 && strstr(told.text, "3999 ms") && strstr(told.text, "4000 ms"));
   const trilha_purge_options nothing = {.messages_ms = -1, .inbox_ms = -1, ANA};
   REFUSED(trilha_outbox_purge(s.outbox, &nothing, NULL, NULL, &purged, error), "PURGE_OPTIONS");
   const trilha_purge_options nobody = {.messages_ms = 0, .inbox_ms = -1};

@@ -36,8 +36,9 @@ class Answer:
 class Server:
     """A store with the type pedido.criado and a server on it; both gone afterwards."""
 
-    def __init__(self, api="", access="", limits="", dead_letters="", alerts=""):
-        self.settings = {"api": api, "access": access, "limits": limits, "dead_letters": dead_letters, "alerts": alerts}
+    def __init__(self, api="", access="", limits="", dead_letters="", alerts="", sources="", status=""):
+        self.settings = {"api": api, "access": access, "limits": limits, "dead_letters": dead_letters, "alerts": alerts, "sources": sources,
+                         "status": status}
         self.database = None
         self.process = None
 
@@ -68,11 +69,12 @@ class Server:
         settings = {**self.settings, **changes}
         self.store.write("trilha.yaml", "serve:\n"
                          f"  api: {{port: 0, allow: [127.0.0.0/8], requests_per_minute: 100000, burst: 10000{settings['api']}}}\n"
-                         f"  status: {{port: 0}}\n"
+                         f"  status: {{port: 0{settings['status']}}}\n"
                          f"  access: {{keys: [dev.pem.pub]{settings['access']}}}\n"
                          f"  limits: {{stop_ms: 5000{settings['limits']}}}\n"
                          + (f"  alerts: {settings['alerts']}\n" if settings["alerts"] else "")
-                         + (f"dead_letters: {settings['dead_letters']}\n" if settings["dead_letters"] else ""))
+                         + (f"dead_letters: {settings['dead_letters']}\n" if settings["dead_letters"] else "")
+                         + (f"sources: {settings['sources']}\n" if settings["sources"] else ""))
 
     def start(self):
         """Runs the server as it is configured now."""
