@@ -150,6 +150,13 @@ static orders take_orders(trilha_pg_signals *g) {
   return o;
 }
 
+/* What could not be announced: on the next connection. */
+static void owe(trilha_pg_signals *g, int64_t sequence) {
+  pthread_mutex_lock(&g->lock);
+  if (sequence > g->to_send) g->to_send = sequence;
+  pthread_mutex_unlock(&g->lock);
+}
+
 static void drain_wake_ups(trilha_pg_signals *g) {
   uint64_t count;
   ssize_t got = read(g->wake_fd, &count, sizeof count);
@@ -214,6 +221,7 @@ static void *signals_thread(void *user) {
       read_notifications(g);
       sleep_until_needed(g, o.later);
     } else {
+      owe(g, o.to_send);
       lose(g, &error);
       if (!pause_for(g, g->pause_ms)) return NULL;
     }
