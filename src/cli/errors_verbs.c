@@ -63,9 +63,13 @@ static void show_one(trilha_cli *cli, trilha_cli_table *table, const trilha_erro
     row(cli, table, operand, status, suffix == NULL ? "otherwise" : suffix, NULL);
 }
 
+int trilha_cli_show_error_codes(trilha_cli *cli) {
+  return with_map(cli, show_all, NULL);
+}
+
 int trilha_cli_run_errors_list(trilha_cli *cli, const trilha_cli_args *args) {
   (void)args;
-  return with_map(cli, show_all, NULL);
+  return trilha_cli_show_error_codes(cli);
 }
 
 int trilha_cli_run_errors_explain(trilha_cli *cli, const trilha_cli_args *args) {

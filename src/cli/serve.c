@@ -17,14 +17,27 @@
 #include "cli/serve_messages.h"
 #include "json/json.h"
 
+#define CONFIG_OPTION                                                                                                 \
+  {                                                                                                                   \
+    "config", 'c', TRILHA_CLI_FILE, false, 0, "FILE", {                                                               \
+      "the configuration; default: trilha.yaml, if it is there", "a configuração; padrão: trilha.yaml, se existir" \
+    }                                                                                                                 \
+  }
+
 const trilha_cli_option trilha_cli_serve_options[] = {
-    {"config",
-     'c',
-     TRILHA_CLI_FILE,
+    CONFIG_OPTION,
+    {"dev",
+     0,
+     TRILHA_CLI_FLAG,
      false,
      0,
-     "FILE",
-     {"the configuration; default: trilha.yaml, if it is there", "a configuração; padrão: trilha.yaml, se existir"}},
+     NULL,
+     {"for development: lists the error codes and their HTTP statuses at the start",
+      "para desenvolver: lista no início os códigos de erro e seus status HTTP"}},
+    {NULL, 0, TRILHA_CLI_FLAG, false, 0, NULL, {NULL, NULL}},
+};
+const trilha_cli_option trilha_cli_config_options[] = {
+    CONFIG_OPTION,
     {NULL, 0, TRILHA_CLI_FLAG, false, 0, NULL, {NULL, NULL}},
 };
 
@@ -142,6 +155,7 @@ static int serve_store(trilha_cli *cli, const trilha_cli_args *args, const trilh
                   trilha_serve_api_port(serve), trilha_config_text(config, TRILHA_SETTING_STATUS_ADDRESS).data,
                   trilha_serve_status_port(serve));
   trilha_cli_puts(&cli->out, "\n");
+  if (trilha_cli_has(args, "dev")) (void)trilha_cli_show_error_codes(cli); /* it told what stopped it */
   trilha_cli_flush(&cli->out);
   trilha_cli_notify("READY=1");
   run_until_stopped(cli, args, serve, signals);

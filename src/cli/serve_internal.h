@@ -9,7 +9,11 @@
  * problem was told; the exit status is then 3, or 1 for a file that cannot be read. */
 int trilha_cli_load_config(trilha_cli *cli, const trilha_cli_args *args, trilha_config **ret_config);
 
+/* The table of `trilha errors list`; the exit status. */
+int trilha_cli_show_error_codes(trilha_cli *cli);
+
 extern const trilha_cli_option trilha_cli_serve_options[];
+extern const trilha_cli_option trilha_cli_config_options[];
 extern const trilha_cli_option trilha_cli_token_options[];
 extern const trilha_cli_option trilha_cli_audit_options[];
 int trilha_cli_run_errors_list(trilha_cli *cli, const trilha_cli_args *args);

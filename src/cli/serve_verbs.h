@@ -21,7 +21,8 @@
    .operands = "",                                                                                                      \
    .shared = TRILHA_CLI_STORE,                                                                                          \
    .options = trilha_cli_serve_options,                                                                                 \
-   .examples = {{"trilha serve --config /etc/trilha/trilha.yaml", {"as a service", "como serviço"}}},                   \
+   .examples = {{"trilha serve --config /etc/trilha/trilha.yaml", {"as a service", "como serviço"}},                    \
+                {"trilha serve --dev", {"while writing a client", "ao escrever um cliente"}}},                          \
    .run = trilha_cli_run_serve},                                                                                        \
   {.noun = "config",                                                                                                    \
    .name = "check",                                                                                                     \
@@ -32,7 +33,7 @@
                 "valores nunca são citados. Código de saída 3 quando algo está errado."},                               \
    .operands = "",                                                                                                      \
    .shared = TRILHA_CLI_STORE | TRILHA_CLI_JSON,                                                                        \
-   .options = trilha_cli_serve_options,                                                                                 \
+   .options = trilha_cli_config_options,                                                                                \
    .examples = {{"trilha config check --config /etc/trilha/trilha.yaml", {"before a restart", "antes de reiniciar"}}},  \
    .run = trilha_cli_run_config_check},                                                                                 \
   {.noun = "config",                                                                                                    \
@@ -44,7 +45,7 @@
                 "ambiente que o define. Senhas não são mostradas."},                                                    \
    .operands = "",                                                                                                      \
    .shared = TRILHA_CLI_STORE | TRILHA_CLI_JSON,                                                                        \
-   .options = trilha_cli_serve_options,                                                                                 \
+   .options = trilha_cli_config_options,                                                                                \
    .examples = {{"trilha config show --json | jq -r 'select(.origin != \"default\")'",                                  \
                  {"what was changed", "o que foi mudado"}}},                                                            \
    .run = trilha_cli_run_config_show},                                                                                  \

@@ -287,6 +287,18 @@ def test_without_keys_the_api_does_not_start():
             assert outcome.status in (1, 3) and code in outcome.err, (keys, outcome)
 
 
+def test_in_development_the_error_codes_are_listed_at_the_start():
+    with Server() as server:
+        listed = server.store.run("errors", "list").out
+        server.stop()
+        server.process = server.store.start("serve", "--dev", stderr="serve.log")
+        lines = program.read_lines(server.process, 1 + len(listed.splitlines()))
+        assert b"\n".join(lines[1:]).decode() + "\n" == listed and "_NOT_FOUND" in listed, lines
+        server.process.send_signal(signal.SIGTERM)
+        rest, _ = server.process.communicate(timeout=60)
+        assert rest == b"" and server.process.returncode == 0, "the table and nothing more"
+
+
 def test_hup_takes_new_keys_and_addresses_and_keeps_the_old_ones_when_they_are_wrong():
     with Server() as server:
         other = server.issue(key="other.pem")
