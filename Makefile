@@ -8,7 +8,7 @@ MESON_FLAGS ?=
 export PYTHONDONTWRITEBYTECODE = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build test demo check format tidy sanitize threads valgrind bench fault fuzz memory volume handover install clean fresh
+.PHONY: help deps build test demo check format tidy sanitize threads valgrind bench fault fuzz memory volume requests handover install clean fresh
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -82,6 +82,12 @@ memory: ## the Nth allocation fails, for every public call and every N, on both 
 volume: ## a million events published and consumed, ten thousand types, on both stores: memory and descriptors stay flat
 	@TRILHA_VOLUME_EVENTS=1000000 TRILHA_VOLUME_TYPES=10000 tools/run-tests build-test --setup=-Dfault_points=true --postgres --times=20 \
 	  memory-volume-sqlite memory-volume-postgresql
+
+requests: ## a million requests of the API on each store: the server's memory stays flat
+	@tools/install-deps build bench
+	@test -f build-bench/build.ninja || meson setup build-bench -Dtests=false --buildtype=release >/dev/null
+	@ninja -C build-bench --quiet
+	@bench/record bench/results/serve_memory.json bench/serve build-bench/trilha build-bench/bench/serve_direct --memory 1000000
 
 bench: ## run the benchmarks
 	@test -f build-bench/build.ninja || meson setup build-bench -Dtests=false --buildtype=release >/dev/null
