@@ -1,6 +1,6 @@
 /* serve: how the registered outboxes stand, looked at on a thread of its own, so that a scrape costs them nothing and a
- * database that is away holds nothing up. What a look costs grows with the lanes that have work; it is repeated after at
- * least REST times what it took. */
+ * database that is away holds nothing up. What a look costs grows with the lanes that have work; it is repeated after
+ * at least REST times what it took. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,8 +96,7 @@ static bool rest(trilha_outboxes *all, int64_t took_ns) {
   int64_t at_ns = trilha_clock_monotonic_ns() + pause_ns;
   struct timespec until = {.tv_sec = (time_t)(at_ns / 1000000000), .tv_nsec = (long)(at_ns % 1000000000)};
   pthread_mutex_lock(&all->mutex);
-  while (!all->ended && trilha_clock_monotonic_ns() < at_ns)
-    pthread_cond_timedwait(&all->changed, &all->mutex, &until);
+  while (!all->ended && trilha_clock_monotonic_ns() < at_ns) pthread_cond_timedwait(&all->changed, &all->mutex, &until);
   bool goes_on = !all->ended;
   pthread_mutex_unlock(&all->mutex);
   return goes_on;
@@ -187,25 +186,39 @@ typedef struct metric {
 } metric;
 
 static const metric METRICS[] = {
-    {"head_age_us", "trilha_outbox_head_age_seconds", "gauge", "destination", "Age of the oldest message at the head of a lane.", true},
-    {"backlog", "trilha_outbox_backlog_messages", "gauge", "destination", "Messages from the heads of lanes on, at most: those of other destinations of an aggregate count too.", false},
+    {"head_age_us", "trilha_outbox_head_age_seconds", "gauge", "destination",
+     "Age of the oldest message at the head of a lane.", true},
+    {"backlog", "trilha_outbox_backlog_messages", "gauge", "destination",
+     "Messages from the heads of lanes on, at most: those of other destinations of an aggregate count too.", false},
     {"ready", "trilha_outbox_lanes_ready", "gauge", "destination", "Lanes that wait for a worker.", false},
-    {"waiting", "trilha_outbox_lanes_waiting", "gauge", "destination", "Lanes whose head failed and waits for its next attempt.", false},
+    {"waiting", "trilha_outbox_lanes_waiting", "gauge", "destination",
+     "Lanes whose head failed and waits for its next attempt.", false},
     {"leased", "trilha_outbox_lanes_leased", "gauge", "destination", "Lanes under a live lease.", false},
-    {"expired", "trilha_outbox_leases_expired", "gauge", "destination", "Lanes whose lease ran out and that nobody has taken over yet.", false},
+    {"expired", "trilha_outbox_leases_expired", "gauge", "destination",
+     "Lanes whose lease ran out and that nobody has taken over yet.", false},
     {"dead", "trilha_outbox_lanes_dead", "gauge", "destination", "Lanes that a dead letter blocks.", false},
-    {"behind_dead", "trilha_outbox_messages_behind_dead", "gauge", "destination", "Messages that wait behind dead letters, at most: those of other destinations count too.", false},
-    {"tenant", "trilha_outbox_tenant_lanes", "gauge", "tenant", "Lanes with work, of the tenants with the most.", false},
-    {"sent", "trilha_outbox_sent_total", "counter", NULL, "Messages that destinations accepted, as workers told.", false},
+    {"behind_dead", "trilha_outbox_messages_behind_dead", "gauge", "destination",
+     "Messages that wait behind dead letters, at most: those of other destinations count too.", false},
+    {"tenant", "trilha_outbox_tenant_lanes", "gauge", "tenant", "Lanes with work, of the tenants with the most.",
+     false},
+    {"sent", "trilha_outbox_sent_total", "counter", NULL, "Messages that destinations accepted, as workers told.",
+     false},
     {"failed", "trilha_outbox_attempts_failed_total", "counter", NULL, "Attempts that failed, as workers told.", false},
-    {"dead_letters", "trilha_outbox_dead_letters_total", "counter", NULL, "Messages that were dead-lettered, as workers told.", false},
-    {"fenced", "trilha_outbox_leases_fenced_total", "counter", NULL, "Leases that were somebody else's when a worker wanted to go on or confirm.", false},
+    {"dead_letters", "trilha_outbox_dead_letters_total", "counter", NULL,
+     "Messages that were dead-lettered, as workers told.", false},
+    {"fenced", "trilha_outbox_leases_fenced_total", "counter", NULL,
+     "Leases that were somebody else's when a worker wanted to go on or confirm.", false},
     {"workers", "trilha_outbox_workers", "gauge", NULL, "Workers that are registered and heard of.", false},
-    {"workers_silent", "trilha_outbox_workers_silent", "gauge", NULL, "Workers that ended without a word or cannot reach the database, of the last day.", false},
-    {"inbox_duplicates", "trilha_inbox_duplicates", "gauge", NULL, "Repeats with the same content that the inbox keeps, counted up to 10000.", false},
-    {"inbox_conflicts", "trilha_inbox_conflicts", "gauge", NULL, "Repeats with other content that the inbox keeps, counted up to 10000.", false},
-    {"applied_us", "trilha_outbox_time_to_applied_seconds", "gauge", NULL, "Median of the last 1000 times from the enqueue to what the destination states as applied.", true},
-    {"transaction_us", "trilha_outbox_oldest_transaction_seconds", "gauge", NULL, "Age of the oldest open transaction of the producer's database.", true},
+    {"workers_silent", "trilha_outbox_workers_silent", "gauge", NULL,
+     "Workers that ended without a word or cannot reach the database, of the last day.", false},
+    {"inbox_duplicates", "trilha_inbox_duplicates", "gauge", NULL,
+     "Repeats with the same content that the inbox keeps, counted up to 10000.", false},
+    {"inbox_conflicts", "trilha_inbox_conflicts", "gauge", NULL,
+     "Repeats with other content that the inbox keeps, counted up to 10000.", false},
+    {"applied_us", "trilha_outbox_time_to_applied_seconds", "gauge", NULL,
+     "Median of the last 1000 times from the enqueue to what the destination states as applied.", true},
+    {"transaction_us", "trilha_outbox_oldest_transaction_seconds", "gauge", NULL,
+     "Age of the oldest open transaction of the producer's database.", true},
 };
 
 static void write_value(trilha_buffer *out, const metric *m, int64_t value) {

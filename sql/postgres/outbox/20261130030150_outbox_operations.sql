@@ -136,7 +136,7 @@ $$;
 
 -- New content under the same id, in the same place of its lanes; the earlier ones stay. Refused while a live lease covers the message (it may be on its
 -- way), and when no destination waits for it. A destination that acknowledged an earlier revision gets a receipt Conflict: whoever reconciles sees
--- that it holds other content. Dead and failing heads become due at once. Locks: the aggregate's lanes, in the order of destinations.
+-- that it holds other content. Dead and failing heads become due at once; a lease that ran out is over for good. Locks: the aggregate's lanes, in the order of destinations.
 CREATE FUNCTION {{p}}outbox_correct(p_message uuid, p_revision bigint, p_payload text, p_diff text, p_user text, p_reason text,
     OUT revision bigint, OUT revived bigint, OUT accepted text)
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -173,6 +173,10 @@ BEGIN
     outbox_correct.revision := outbox_correct.revision + 1;
     INSERT INTO {{p}}outbox_revision (message_id, revision, user_name, reason, diff, accepted, payload)
     VALUES (p_message, outbox_correct.revision, p_user, p_reason, p_diff, outbox_correct.accepted, p_payload);
+    -- Who held a lease that ran out may have sent what stood here before, and may wake up: nothing of it is settled any more.
+    UPDATE {{p}}outbox_lane l SET state = 'R', attempts = l.attempts + 1, lease_owner = NULL, due_at = clock_timestamp()
+    WHERE l.tenant_id = m.tenant_id AND l.aggregate_id = m.aggregate_id AND l.state = 'L' AND l.head_sequence <= m.aggregate_sequence
+        AND (m.destinations >> l.destination) & 1 = 1;
     UPDATE {{p}}outbox_lane l SET state = 'R', attempts = 0, due_at = clock_timestamp(), error_code = NULL, error_text = NULL, failed_at = NULL
     WHERE l.tenant_id = m.tenant_id AND l.aggregate_id = m.aggregate_id AND l.head_sequence = m.aggregate_sequence
         AND (m.destinations >> l.destination) & 1 = 1 AND (l.state = 'X' OR (l.state = 'R' AND l.attempts > 0));

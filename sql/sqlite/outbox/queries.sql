@@ -189,6 +189,13 @@ INSERT INTO {{p}}outbox_revision (message_id, revision, at_us, user_name, reason
 SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 WHERE length(CAST(?8 AS BLOB)) <= 1048576
     AND CASE WHEN json_valid(?8) THEN json_type(?8) END IS 'object';
 
+-- name: fence_off
+-- ?1 aggregate, ?2 sequence, ?3 now_us. Who held a lease that ran out may have sent what stood here before, and may wake up: nothing of it is
+-- settled any more. Before corrected.
+UPDATE {{p}}outbox_lane SET state = 'R', attempts = attempts + 1, lease_owner = NULL, due_us = ?3
+WHERE aggregate_id = ?1 AND head_sequence <= ?2 AND state = 'L'
+    AND ((SELECT m.destinations FROM {{p}}outbox_message m WHERE m.aggregate_id = ?1 AND m.aggregate_sequence = ?2) >> destination) & 1 = 1;
+
 -- name: corrected
 -- ?1 aggregate, ?2 sequence, ?3 now_us. Its dead and failing heads become due.
 UPDATE {{p}}outbox_lane SET state = 'R', attempts = 0, due_us = ?3, error_code = NULL, error_text = NULL, failed_us = NULL

@@ -214,16 +214,23 @@ static trilha_status revise(trilha_sqlite_connection *c, const char *prefix, con
                           "payload must be a JSON object of at most 1048576 bytes");
 }
 
+/* One of the two updates of lanes at this place. */
+static trilha_status update_lanes(trilha_sqlite_connection *c, const char *prefix, const char *query, const place *at,
+                                  int *ret_changes, trilha_error *err) {
+  TRILHA_SQLITE_SCOPED *update = NULL;
+  trilha_status status = trilha_sqlite_outbox_prepare(c, prefix, query, &update, err);
+  if (status != TRILHA_OK) return status;
+  sqlite3_bind_int64(update, 1, at->aggregate_id);
+  sqlite3_bind_int64(update, 2, at->sequence);
+  sqlite3_bind_int64(update, 3, at->now_us);
+  return trilha_sqlite_outbox_run(c, update, ret_changes, err);
+}
+
 static trilha_status make_due(trilha_sqlite_connection *c, const char *prefix, const place *at, int64_t *ret_revived,
                               trilha_error *err) {
-  TRILHA_SQLITE_SCOPED *due = NULL;
   int changes = 0;
-  trilha_status status = trilha_sqlite_outbox_prepare(c, prefix, trilha_sql_sqlite_outbox_corrected, &due, err);
-  if (status != TRILHA_OK) return status;
-  sqlite3_bind_int64(due, 1, at->aggregate_id);
-  sqlite3_bind_int64(due, 2, at->sequence);
-  sqlite3_bind_int64(due, 3, at->now_us);
-  status = trilha_sqlite_outbox_run(c, due, &changes, err);
+  trilha_status status = update_lanes(c, prefix, trilha_sql_sqlite_outbox_fence_off, at, NULL, err);
+  if (status == TRILHA_OK) status = update_lanes(c, prefix, trilha_sql_sqlite_outbox_corrected, at, &changes, err);
   *ret_revived = changes;
   return status;
 }
