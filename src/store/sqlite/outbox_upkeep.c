@@ -7,6 +7,7 @@
 #include "store/sqlite/outbox.h"
 
 static const int64_t WORKER_FORGOTTEN_US = INT64_C(86400000000); /* after a day of silence */
+enum { TELL_WAIT_MS = 1000 };
 
 /* --- the inbox --------------------------------------------------------------------------------------------------- */
 
@@ -183,11 +184,17 @@ static trilha_status beat_in(trilha_sqlite_connection *c, const char *prefix, co
   return status == TRILHA_OK ? add_counts(c, prefix, &beat->since, err) : status;
 }
 
+/* What a worker tells of itself must not hold up what it delivers: it does not wait long for a long transaction of the
+ * producer, and tells it with the next beat. */
+static trilha_status begin_telling(trilha_sqlite_outbox *o, trilha_sqlite_connection **ret, trilha_error *err) {
+  return trilha_sqlite_write_begin(o->s, trilha_deadline_in_ms(TELL_WAIT_MS), ret, err);
+}
+
 trilha_status trilha_sqlite_outbox_worker_beat(trilha_outbox_store *store, const trilha_worker_beat *beat,
                                                bool *ret_drain, trilha_error *err) {
   trilha_sqlite_outbox *o = trilha_sqlite_outbox_of(store);
   trilha_sqlite_connection *c = NULL;
-  trilha_status status = trilha_sqlite_outbox_begin(o, &c, err);
+  trilha_status status = begin_telling(o, &c, err);
   if (status != TRILHA_OK) return status;
   return trilha_sqlite_outbox_end(o, beat_in(c, o->prefix, beat, ret_drain, err), err);
 }
@@ -206,7 +213,7 @@ trilha_status trilha_sqlite_outbox_worker_end(trilha_outbox_store *store, const 
                                               trilha_error *err) {
   trilha_sqlite_outbox *o = trilha_sqlite_outbox_of(store);
   trilha_sqlite_connection *c = NULL;
-  trilha_status status = trilha_sqlite_outbox_begin(o, &c, err);
+  trilha_status status = begin_telling(o, &c, err);
   if (status != TRILHA_OK) return status;
   return trilha_sqlite_outbox_end(o, end_in(c, o->prefix, beat, err), err);
 }
