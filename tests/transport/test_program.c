@@ -172,7 +172,7 @@ static bool set_exec(void *self, transport_mood mood, int times) {
     assert_int_equal(rename(p->command_path, away), 0);
   else if (rename(away, p->command_path) != 0)
     assert_int_equal(errno, ENOENT); /* it was not away */
-  write_mood(p->folder, (mood_file){mood, times});
+  write_mood(p->folder, (mood_file){(int)mood, times});
   return true;
 }
 
