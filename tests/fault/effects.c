@@ -93,20 +93,24 @@ static trilha_fixture named(const char *url) {
   return f;
 }
 
+trilha_relay_options effects_relay_options(const trilha_fixture *outbox, const trilha_transport *transport) {
+  return (trilha_relay_options){.outbox = trilha_producer_options(outbox),
+                                .transports = transport,
+                                .transport_count = 1,
+                                .run = 4,
+                                .lease_ms = EFFECTS_LEASE_MS,
+                                .timeout_ms = EFFECTS_LEASE_MS / 3,
+                                .margin_ms = EFFECTS_LEASE_MS / 3,
+                                .backoff_ms = 1,
+                                .backoff_max_ms = 1,
+                                .attempts_max = 100000,
+                                .scan_ms = 20};
+}
+
 static int run_worker(worker *w, const trilha_fixture *outbox, bool once) {
   const trilha_transport transport = {TRILHA_TEXT("everything"), send_noted, w, .at_once = 1};
-  const trilha_relay_options options = {.outbox = trilha_producer_options(outbox),
-                                        .transports = &transport,
-                                        .transport_count = 1,
-                                        .run = 4,
-                                        .lease_ms = EFFECTS_LEASE_MS,
-                                        .timeout_ms = EFFECTS_LEASE_MS / 3,
-                                        .margin_ms = EFFECTS_LEASE_MS / 3,
-                                        .backoff_ms = 1,
-                                        .backoff_max_ms = 1,
-                                        .attempts_max = 100000, /* a kill is no fault of the message */
-                                        .scan_ms = 20,
-                                        .once = once};
+  trilha_relay_options options = effects_relay_options(outbox, &transport);
+  options.once = once;
   trilha_relay *relay = NULL;
   trilha_relay_counts counts = {0};
   trilha_error err = {0};

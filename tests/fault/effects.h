@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "outbox/producer.h"
+#include "trilha/relay.h"
 
 enum { EFFECTS_KEYS = 3, EFFECTS_PATIENCE_MS = 120000, EFFECTS_LEASE_MS = 1500 };
 
@@ -30,6 +31,10 @@ effects_verdict effects_check(const trilha_producer *p, const char *history);
 void effects_expect_clean(const trilha_producer *p, const char *history);
 /* Every lane is gone and every message has an effect. False: not within the patience. */
 bool effects_wait(const trilha_producer *p);
+
+/* A relay of one transport with short leases and pauses. A kill or a cut is no fault of the message: attempts do not
+ * run out. */
+trilha_relay_options effects_relay_options(const trilha_fixture *outbox, const trilha_transport *transport);
 
 /* A role's whole life. `outbox_url` and `inbox_url` name the same database, perhaps by different ways. how: "once"
  * (until nothing is due), "follow" (until killed), "careless" (as once, and effects without the inbox). Its last line

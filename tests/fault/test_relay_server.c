@@ -203,17 +203,7 @@ static void a_connection_cut_between_send_and_settlement_loses_repeats_and_reord
   assert_int_equal(trilha_reaction_new(&reacting, &reaction, NULL), TRILHA_OK);
   c.inner = trilha_reaction_transport(reaction, TRILHA_TEXT("everything"));
   const trilha_transport transport = {TRILHA_TEXT("everything"), send_and_cut, &c, .at_once = 1};
-  const trilha_relay_options options = {.outbox = trilha_producer_options(&behind),
-                                        .transports = &transport,
-                                        .transport_count = 1,
-                                        .run = 4,
-                                        .lease_ms = EFFECTS_LEASE_MS,
-                                        .timeout_ms = EFFECTS_LEASE_MS / 3,
-                                        .margin_ms = EFFECTS_LEASE_MS / 3,
-                                        .backoff_ms = 1,
-                                        .backoff_max_ms = 1,
-                                        .attempts_max = 100000,
-                                        .scan_ms = 20};
+  const trilha_relay_options options = effects_relay_options(&behind, &transport);
   effects_say(&p, 3 * CUTS);
   assert_int_equal(trilha_relay_new(&options, &deliverer, NULL), TRILHA_OK);
   assert_int_equal(pthread_create(&thread, NULL, run_relay, deliverer), 0);
