@@ -8,7 +8,7 @@ MESON_FLAGS ?=
 export PYTHONDONTWRITEBYTECODE = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build test demo check format tidy sanitize threads valgrind bench fault fuzz memory volume requests handover install clean fresh
+.PHONY: help deps build test demo check format tidy sanitize threads valgrind bench bench-peers fault fuzz memory volume requests handover install clean fresh
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -62,13 +62,10 @@ sanitize: ## run the tests under the address and undefined behaviour sanitizers
 threads: ## run the tests of rooms with threads under the thread sanitizer
 	@$(STEADY) env $(call SANITIZED,build-tsan,thread) --times=12 $(if $(T),$(T),--no-suite=plain $(foreach suite,$(THREADED),--suite=$(suite)))
 
-# Suites of rooms that hold memory of their own, in C.
-HOLDING = json schema redaction registry conformance eventlog consumer outbox relay store
-
-valgrind: ## the tests of the rooms that hold memory under valgrind, on both stores (hours; T=NAME: one)
+valgrind: ## every C test program under valgrind, on both stores (hours; T=NAME: one)
 	@tools/install-deps build test valgrind
 	@tools/run-tests build-test --postgres --times=60 --wrap=$(CURDIR)/tests/support/valgrind --setup=-Dfault_points=true \
-	  $(foreach flag,$(MESON_FLAGS),--setup=$(flag)) $(if $(T),$(T),$(foreach suite,$(HOLDING),--suite=$(suite)))
+	  $(foreach flag,$(MESON_FLAGS),--setup=$(flag)) $(if $(T),$(T),--no-suite=tools --no-suite=processes --no-suite=plain)
 
 fault: ## the fault suite in its long form (SEED=N draws the same again): kills, cuts, full and lying disks, on both stores
 	@TRILHA_FAULT_TIMES=20 $(if $(SEED),TRILHA_FAULT_SEED=$(SEED)) tools/run-tests build-test --setup=-Dfault_points=true --postgres --times=20 $(if $(T),$(T),--suite=fault)
@@ -89,9 +86,22 @@ requests: ## a million requests of the API on each store: the server's memory st
 	@ninja -C build-bench --quiet
 	@bench/record bench/results/serve_memory.json bench/serve build-bench/trilha build-bench/bench/serve_direct --memory 1000000
 
+# The pages show what was measured last; $(1): what is summed up at the end.
+SHOWN = status=$$?; bench/figures docs/performance.md && bench/figures docs/benchmarks.md && bench/plots && bench/summary $(1) && exit $$status
+
 bench: ## run the benchmarks
 	@test -f build-bench/build.ninja || meson setup build-bench -Dtests=false --buildtype=release >/dev/null
-	@ninja -C build-bench --quiet && meson test -C build-bench --benchmark --verbose $(T)
+	@ninja -C build-bench --quiet && meson test -C build-bench --benchmark --verbose $(if $(T),$(T),--no-suite peers); \
+	  $(call SHOWN,$(if $(T),$(T),against_ajv sqlite_append postgres_publish serve outbox footprint growth))
+
+# Set up anew, since what was installed now may not have been there before.
+bench-peers: ## run the benchmarks beside programs of others, which npm installs into bench/peers
+	@tools/install-deps build test bench
+	@command -v npm >/dev/null || { echo "node and npm are needed" >&2; exit 1; }
+	@cd bench/peers && npm ci --ignore-scripts --no-audit --no-fund
+	@meson setup $$(test -f build-bench/build.ninja && echo --reconfigure) build-bench -Dtests=false --buildtype=release >/dev/null
+	@ninja -C build-bench --quiet && meson test -C build-bench --benchmark --verbose $(if $(T),$(T),--suite peers); \
+	  $(call SHOWN,$(if $(T),$(T),peers emitter webhooks against_libraries))
 
 fuzz: ## run the fuzz targets (T=NAME: one; SECONDS=60 each)
 	@tools/fuzz --seconds=$(SECONDS) $(T)

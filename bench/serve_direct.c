@@ -1,5 +1,5 @@
-/* bench: the same queries without the API, as a program of one's own would ask them: prepared statements on one
- * connection of libpq or sqlite3, every column of every row read.
+/* bench: the same queries without the API, as psql and sqlite3 ask them: the text of each query sent, parsed and
+ * planned each time, on one connection that stays open, every column of every row read as text.
  *
  *   serve_direct STORE ROUNDS QUERY...
  *
@@ -24,33 +24,25 @@ static void die(const char *what, const char *why) {
 
 typedef struct source {
   sqlite3 *db;
-  sqlite3_stmt *statements[QUERIES_MAX];
   PGconn *connection;
+  char **queries;
   size_t count;
 } source;
 
-static void open_source(source *s, const char *url, char **queries) {
+static void open_source(source *s, const char *url) {
   if (strncmp(url, "sqlite:", 7) == 0) {
     if (sqlite3_open_v2(url + 7, &s->db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK) die(url, sqlite3_errmsg(s->db));
-    for (size_t i = 0; i < s->count; i++)
-      if (sqlite3_prepare_v3(s->db, queries[i], -1, SQLITE_PREPARE_PERSISTENT, &s->statements[i], NULL) != SQLITE_OK)
-        die(queries[i], sqlite3_errmsg(s->db));
     return;
   }
   s->connection = PQconnectdb(url);
   if (PQstatus(s->connection) != CONNECTION_OK) die("connect", PQerrorMessage(s->connection));
-  for (size_t i = 0; i < s->count; i++) {
-    char name[32];
-    snprintf(name, sizeof name, "q%zu", i);
-    PGresult *result = PQprepare(s->connection, name, queries[i], 0, NULL);
-    if (PQresultStatus(result) != PGRES_COMMAND_OK) die(queries[i], PQerrorMessage(s->connection));
-    PQclear(result);
-  }
 }
 
-static size_t ask_sqlite(sqlite3_stmt *statement) {
+static size_t ask_sqlite(sqlite3 *db, const char *query) {
   size_t rows = 0;
   int code;
+  sqlite3_stmt *statement = NULL;
+  if (sqlite3_prepare_v2(db, query, -1, &statement, NULL) != SQLITE_OK) die(query, sqlite3_errmsg(db));
   while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
     for (int i = 0; i < sqlite3_column_count(statement); i++) {
       const unsigned char *text = sqlite3_column_text(statement, i);
@@ -59,15 +51,13 @@ static size_t ask_sqlite(sqlite3_stmt *statement) {
     rows++;
   }
   if (code != SQLITE_DONE) die("step", sqlite3_errstr(code));
-  sqlite3_reset(statement);
+  sqlite3_finalize(statement);
   return rows;
 }
 
-static size_t ask_postgres(PGconn *connection, size_t number) {
-  char name[32];
-  snprintf(name, sizeof name, "q%zu", number);
-  PGresult *result = PQexecPrepared(connection, name, 0, NULL, NULL, NULL, 0);
-  if (PQresultStatus(result) != PGRES_TUPLES_OK) die(name, PQerrorMessage(connection));
+static size_t ask_postgres(PGconn *connection, const char *query) {
+  PGresult *result = PQexec(connection, query);
+  if (PQresultStatus(result) != PGRES_TUPLES_OK) die(query, PQerrorMessage(connection));
   int rows = PQntuples(result);
   for (int r = 0; r < rows; r++)
     for (int i = 0; i < PQnfields(result); i++) bytes_read += (size_t)PQgetlength(result, r, i);
@@ -78,7 +68,7 @@ static size_t ask_postgres(PGconn *connection, size_t number) {
 static size_t round_of(source *s) {
   size_t rows = 0;
   for (size_t i = 0; i < s->count; i++)
-    rows += s->db != NULL ? ask_sqlite(s->statements[i]) : ask_postgres(s->connection, i);
+    rows += s->db != NULL ? ask_sqlite(s->db, s->queries[i]) : ask_postgres(s->connection, s->queries[i]);
   return rows;
 }
 
@@ -88,13 +78,13 @@ static int by_size(const void *a, const void *b) {
 }
 
 int main(int count, char **words) {
-  source s = {.count = count > 3 ? (size_t)(count - 3) : 0};
+  source s = {.queries = words + 3, .count = count > 3 ? (size_t)(count - 3) : 0};
   size_t rounds = count > 2 ? strtoul(words[2], NULL, 10) : 0, rows = 0;
   if (s.count == 0 || s.count > QUERIES_MAX || rounds == 0 || rounds > 10000000)
     die("usage", "serve_direct STORE ROUNDS QUERY...");
   int64_t *took = calloc(rounds, sizeof *took);
   if (took == NULL) die("memory", "none");
-  open_source(&s, words[1], words + 3);
+  open_source(&s, words[1]);
   for (size_t i = 0; i < WARM_ROUNDS; i++) rows = round_of(&s);
   for (size_t i = 0; i < rounds; i++) {
     int64_t from = trilha_clock_monotonic_ns();
@@ -104,7 +94,6 @@ int main(int count, char **words) {
   qsort(took, rounds, sizeof *took, by_size);
   printf("p50 %.1f p99 %.1f rows %zu\n", (double)took[rounds / 2] / 1e3, (double)took[rounds * 99 / 100] / 1e3, rows);
   free(took);
-  for (size_t i = 0; i < s.count; i++) sqlite3_finalize(s.statements[i]);
   sqlite3_close(s.db);
   PQfinish(s.connection);
   return bytes_read == 0;

@@ -158,7 +158,9 @@ static trilha_status print_message(void *user, const trilha_envelope *envelope, 
 }
 
 static bool deliver(const trilha_outbox_options *outbox, trilha_error *error) {
-  const trilha_transport transport = {trilha_text_of("notices"), print_message, NULL, .at_once = 1};
+  const trilha_transport transport = {
+      trilha_text_of("notices"), print_message, NULL, .at_once = 1, .guarantee = TRILHA_GUARANTEE_BEST_EFFORT,
+      .because = "it is printed"};
   const trilha_relay_options options = {
       .outbox = *outbox, .transports = &transport, .transport_count = 1, .once = true};
   trilha_relay *relay = NULL;

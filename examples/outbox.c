@@ -91,7 +91,8 @@ static trilha_status deliver(void *user, const trilha_envelope *envelope, trilha
 }
 
 static bool relay(const char *url, accounting *a, trilha_error *error) {
-  const trilha_transport transport = {trilha_text_of("accounting"), deliver, a, .at_once = 1}; /* one connection */
+  const trilha_transport transport = {trilha_text_of("accounting"), deliver, a, .at_once = 1,
+                                      .guarantee = TRILHA_GUARANTEE_ATOMIC}; /* one connection */
   const trilha_relay_options options = {.outbox = {.url = url},
                                         .transports = &transport,
                                         .transport_count = 1,

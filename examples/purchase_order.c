@@ -87,7 +87,8 @@ static trilha_status send_to_erp(void *user, const trilha_envelope *envelope, tr
 }
 
 static bool work(const trilha_outbox_options *outbox, erp *there, trilha_error *error) {
-  const trilha_transport transport = {trilha_text_of("erp"), send_to_erp, there, .at_once = 1};
+  const trilha_transport transport = {trilha_text_of("erp"), send_to_erp, there, .at_once = 1,
+                                      .guarantee = TRILHA_GUARANTEE_DURABLE};
   const trilha_relay_options options = {
       .outbox = *outbox, .transports = &transport, .transport_count = 1, .once = true};
   trilha_relay *relay = NULL;

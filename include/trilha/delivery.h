@@ -68,7 +68,8 @@ TRILHA_API trilha_status trilha_subscribe(trilha *handle, const trilha_subscript
  * would wait for ever. NOT_FOUND for an unknown id. */
 TRILHA_API trilha_status trilha_unsubscribe(trilha *handle, int64_t id, trilha_error *error) TRILHA_MUST_USE;
 /** Delivers one stored event again to this process's listeners of (tipo, colonia), under the same protection as live;
- * payload as given. NOT_FOUND: nobody listens here. */
+ * payload as given. Written to the audit trail before (trilha.event.redelivered, by trilha_options.user); when that
+ * fails no handler runs. NOT_FOUND: nobody listens here. */
 TRILHA_API trilha_status trilha_redeliver(trilha *handle, trilha_text tipo, trilha_text colonia,
                                           const trilha_event *event, trilha_error *error) TRILHA_MUST_USE;
 

@@ -18,10 +18,13 @@ extern "C" {
 
 /** Limits (docs/limits.md). */
 enum {
-  TRILHA_OUTBOX_DESTINATIONS_MAX = 63, /**< destinations of one outbox */
-  TRILHA_OUTBOX_LANES_MAX = 1000,      /**< lanes told at once */
-  TRILHA_INBOX_ROWS_MAX = 1000,        /**< rows of an inbox told at once */
-  TRILHA_PURGE_BATCH_MAX = 10000       /**< rows of one transaction of a purge */
+  TRILHA_OUTBOX_DESTINATIONS_MAX = 63,     /**< destinations of one outbox */
+  TRILHA_OUTBOX_LANES_MAX = 1000,          /**< lanes told at once */
+  TRILHA_INBOX_ROWS_MAX = 1000,            /**< rows of an inbox told at once */
+  TRILHA_OUTBOX_CREDENTIAL_BYTES_MAX = 63, /**< of a service credential's name, as PostgreSQL's of a role */
+  TRILHA_PURGE_BATCH_MAX = 10000,          /**< rows of one transaction of a purge */
+  TRILHA_IMPORT_BATCH_MAX = 10000,         /**< rows of one transaction of an import */
+  TRILHA_IMPORT_MAPPING_MAX = 65536        /**< bytes of a mapping */
 };
 
 /** A message to enqueue. Zero-initialise; absent texts have data NULL. Characters are code points. */
@@ -98,7 +101,9 @@ TRILHA_API trilha_status trilha_outbox_routes(trilha_outbox *outbox, trilha_outb
 typedef struct trilha_outbox_standing {
   trilha_text destination;
   int64_t ready, waiting, leased, dead; /**< waiting: for the next attempt after a failure */
-  trilha_text head_at;                  /**< creation of the oldest message at a head, RFC 3339; absent: none */
+  int64_t held;                         /**< neither ready nor waiting: nobody sends them now, and no attempt is used */
+  trilha_text held_because; /**< the codes of trilha_outbox_lane.held, parted by ", "; absent: none is held */
+  trilha_text head_at;      /**< creation of the oldest message at a head, RFC 3339; absent: none */
 } trilha_outbox_standing;
 typedef trilha_status (*trilha_outbox_standing_visit)(void *user, const trilha_outbox_standing *standing);
 TRILHA_API trilha_status trilha_outbox_status(trilha_outbox *outbox, trilha_outbox_standing_visit visit, void *user,
@@ -110,13 +115,17 @@ typedef struct trilha_outbox_lane {
   trilha_text status; /**< of the head: Pending, Dispatching, Failed, DeadLettered (ruling R30) */
   int64_t head_sequence;
   trilha_text message_id, message_type;
-  int64_t attempts;                   /**< failures of the head; a lease that ran out counts */
-  trilha_text due_at;                 /**< next attempt, or the end of the lease; absent: never by itself */
-  trilha_text owner;                  /**< who has the lease; absent: nobody */
+  int64_t attempts;   /**< failures of the head; a lease that ran out counts */
+  trilha_text due_at; /**< next attempt, or the end of the lease; absent: never by itself */
+  trilha_text held;   /**< why nobody sends it now, though it is due or will be: PATH_HELD (another dispatcher has its
+                         type), or what every worker of the destination says that leaves it alone: BREAKER_OPEN,
+                         ENDPOINT_GONE, DESTINATION_HELD or a transport's own code. Absent: it is not held */
+  trilha_text owner;  /**< who has the lease; absent: nobody */
   trilha_text error_code, error_text; /**< of the last failure; absent: none */
   int64_t behind;                     /**< messages that wait behind the head, counted up to 1,000 */
   trilha_text head_at;                /**< creation of the head */
   trilha_text failed_at;              /**< when the head failed last; absent: it has not */
+  int64_t place; /**< from 1; the lane's own, and the same for as long as it is there: where a page by place goes on */
 } trilha_outbox_lane;
 typedef trilha_status (*trilha_outbox_lane_visit)(void *user, const trilha_outbox_lane *lane);
 typedef struct trilha_outbox_lanes_filter { /* combined with AND; absent: any */
@@ -124,8 +133,10 @@ typedef struct trilha_outbox_lanes_filter { /* combined with AND; absent: any */
   trilha_text error_code;    /**< of the head's last failure */
   trilha_text failed_before; /**< ISO-8601 with Z or offset: heads that failed before it */
   int64_t limit;             /**< 0: 100; at most TRILHA_OUTBOX_LANES_MAX */
+  bool by_place;             /**< in the order of places, those behind after_place: pages that meet */
+  int64_t after_place;
 } trilha_outbox_lanes_filter;
-/** Dead lanes first, then failing ones, the oldest failure first. */
+/** Dead lanes first, then failing ones, the oldest failure first; or by place, however lanes change meanwhile. */
 TRILHA_API trilha_status trilha_outbox_lanes(trilha_outbox *outbox, const trilha_outbox_lanes_filter *filter,
                                              trilha_outbox_lane_visit visit, void *user,
                                              trilha_error *error) TRILHA_MUST_USE;
@@ -144,6 +155,7 @@ typedef struct trilha_outbox_entry {
   trilha_text status; /**< Pending, Dispatching, Failed, DeadLettered, Dispatched or Discarded */
   int64_t attempts;
   trilha_text next_attempt_at, lease_until; /**< absent where it is not so */
+  trilha_text held;                         /**< of a head: as trilha_outbox_lane.held */
   trilha_text dispatched_at;                /**< when the destination acknowledged it; absent: not, or unknown */
   int64_t dispatched_revision;              /**< what it acknowledged; 0: nothing */
   trilha_text received_at, applied_at;      /**< as the destination states; absent: it has not said so */
@@ -193,19 +205,29 @@ TRILHA_API trilha_status trilha_outbox_retry(trilha_outbox *outbox, const trilha
  * nothing says what the destination knows of it. */
 TRILHA_API trilha_status trilha_outbox_discard(trilha_outbox *outbox, const trilha_outbox_operation *operation,
                                                trilha_error *error) TRILHA_MUST_USE;
+/** What became of a selection; the five numbers are all of it. */
+typedef struct trilha_outbox_tally {
+  int64_t selected;      /**< dead heads that the selection took */
+  int64_t done;          /**< were changed, or on a dry run would be; each has its own row in the trail */
+  int64_t passed;        /**< somebody else changed them meanwhile */
+  int64_t failed;        /**< stayed as they were; but after OUTCOME_UNKNOWN that is not known of the first of them */
+  int64_t untried;       /**< were not touched: the database failed before */
+  char first_failed[37]; /**< the message that the error is of; "": none */
+} trilha_outbox_tally;
 /** Does the same to each dead head that `selection` takes (its destination is obligatory, its status is DeadLettered
  * whatever it says), at most `selection->limit` of them, each in its own transaction and with its own row in the trail;
  * operation's message_id and destination are not looked at. A dry run changes nothing. visit (may be NULL) is told each
- * lane before it is touched. One that somebody else changed meanwhile is passed over. *ret_count: how many were, or
- * would be, changed. The first other failure ends it. */
+ * lane before any is touched. One that somebody else changed meanwhile is passed over; one that is refused (CONFLICT)
+ * does not keep the others waiting; any other failure ends it. What is returned is the first failure, and *ret_tally is
+ * written on failure too: the same call again takes what is left. */
 TRILHA_API trilha_status trilha_outbox_retry_all(trilha_outbox *outbox, const trilha_outbox_lanes_filter *selection,
                                                  const trilha_outbox_operation *operation, bool dry_run,
-                                                 trilha_outbox_lane_visit visit, void *user, int64_t *ret_count,
-                                                 trilha_error *error) TRILHA_MUST_USE;
+                                                 trilha_outbox_lane_visit visit, void *user,
+                                                 trilha_outbox_tally *ret_tally, trilha_error *error) TRILHA_MUST_USE;
 TRILHA_API trilha_status trilha_outbox_discard_all(trilha_outbox *outbox, const trilha_outbox_lanes_filter *selection,
                                                    const trilha_outbox_operation *operation, bool dry_run,
-                                                   trilha_outbox_lane_visit visit, void *user, int64_t *ret_count,
-                                                   trilha_error *error) TRILHA_MUST_USE;
+                                                   trilha_outbox_lane_visit visit, void *user,
+                                                   trilha_outbox_tally *ret_tally, trilha_error *error) TRILHA_MUST_USE;
 
 /** New content for a message, under its id and in its place (ruling R32). */
 typedef struct trilha_outbox_correction {
@@ -266,6 +288,59 @@ typedef struct trilha_outbox_duties {
 TRILHA_API trilha_status trilha_outbox_duties_of_caller(trilha_outbox *outbox, trilha_outbox_duties *ret_duties,
                                                         trilha_error *error) TRILHA_MUST_USE;
 
+/* --- services --------------------------------------------------------------------------------------------- */
+
+/** What a worker may dispatch, and in whose name (requirements O10, O11). Explicit in every part: there are no
+ * wildcards. */
+typedef struct trilha_service_grant {
+  trilha_text credential; /**< 1 to TRILHA_OUTBOX_CREDENTIAL_BYTES_MAX bytes. On PostgreSQL a role of the database: the
+                             worker's login, or one that it is a member of. A file has no logins: on SQLite the name
+                             that its worker was given */
+  trilha_text destination;
+  trilha_text tenant_id;  /**< 1–255 characters */
+  trilha_text company_id; /**< absent: messages that name none */
+  trilha_text operation;  /**< the message type that is dispatched */
+} trilha_service_grant;
+
+/** Grants or revokes. With the first grant the outbox is closed for good: from then on no relay dispatches a message
+ * without one, and a message that lacks its grant is dead-lettered (SERVICE_FORBIDDEN), never sent. Asked for each
+ * message right before it is sent, so a revocation binds the next one. On PostgreSQL only the owner of the outbox may.
+ * `user` and `reason` are needed and kept for good; *ret_changed (may be NULL) false: it stood so already, and nothing
+ * was written. NOT_FOUND (DESTINATION_UNKNOWN, CREDENTIAL_UNKNOWN, and of a revocation GRANT_NOT_FOUND); INVALID
+ * (GRANT_INVALID). */
+TRILHA_API trilha_status trilha_outbox_service_grant(trilha_outbox *outbox, const trilha_service_grant *grant,
+                                                     trilha_text user, trilha_text reason, bool *ret_changed,
+                                                     trilha_error *error) TRILHA_MUST_USE;
+TRILHA_API trilha_status trilha_outbox_service_revoke(trilha_outbox *outbox, const trilha_service_grant *grant,
+                                                      trilha_text user, trilha_text reason, bool *ret_changed,
+                                                      trilha_error *error) TRILHA_MUST_USE;
+
+/** How one grant stands; texts live for the call. */
+typedef struct trilha_service_standing {
+  trilha_service_grant grant;
+  bool granted;                 /**< false: revoked */
+  trilha_text at, user, reason; /**< of the last change */
+} trilha_service_standing;
+typedef trilha_status (*trilha_service_visit)(void *user, const trilha_service_standing *standing);
+/** Those that were revoked, too; by credential, destination, tenant, company and operation. */
+TRILHA_API trilha_status trilha_outbox_service_grants(trilha_outbox *outbox, trilha_service_visit visit, void *user,
+                                                      trilha_error *error) TRILHA_MUST_USE;
+
+/* --- guarantees ------------------------------------------------------------------------------------------- */
+
+/** What the handler of a destination promises (trilha_guarantee), as the relay said that serves it. */
+typedef struct trilha_outbox_handler {
+  trilha_text destination;
+  trilha_text guarantee;   /**< "atomic", "durable" or "best effort"; absent: no relay has served it */
+  trilha_text because;     /**< why it is no more than best effort */
+  trilha_text worker;      /**< who said it first */
+  trilha_text declared_at; /**< since when it is so */
+} trilha_outbox_handler;
+typedef trilha_status (*trilha_outbox_handler_visit)(void *user, const trilha_outbox_handler *handler);
+/** Every destination, by name. */
+TRILHA_API trilha_status trilha_outbox_handlers(trilha_outbox *outbox, trilha_outbox_handler_visit visit, void *user,
+                                                trilha_error *error) TRILHA_MUST_USE;
+
 /* --- workers ---------------------------------------------------------------------------------------------- */
 
 /** A relay that is registered in the outbox it delivers. It says every few seconds that it is there. */
@@ -301,6 +376,55 @@ typedef trilha_status (*trilha_outbox_gauge_visit)(void *user, const trilha_outb
 /** What it costs grows with the lanes that have work, never with the messages. */
 TRILHA_API trilha_status trilha_outbox_gauges(trilha_outbox *outbox, trilha_outbox_gauge_visit visit, void *user,
                                               trilha_error *error) TRILHA_MUST_USE;
+
+/* --- moving over from another dispatcher -------------------------------------------------------------------- */
+
+/** Types that another dispatcher delivers: none of them is born in this outbox or leaves it (requirement O25). */
+typedef struct trilha_outbox_path {
+  trilha_text type_pattern; /**< as a route's */
+  trilha_text holder;       /**< what people call that dispatcher; 1–100 characters */
+  trilha_text held_at;
+  trilha_text user, reason;
+} trilha_outbox_path;
+typedef trilha_status (*trilha_outbox_path_visit)(void *user, const trilha_outbox_path *path);
+
+/** From now on enqueue refuses these types (PATH_HELD) and relays put lanes aside whose head is of one. As the schema's
+ * owner. held_at is not read. *ret_new (may be NULL) false: that holder held them already. CONFLICT
+ * (PATH_HELD_BY_OTHER). */
+TRILHA_API trilha_status trilha_outbox_path_hold(trilha_outbox *outbox, const trilha_outbox_path *path, bool *ret_new,
+                                                 trilha_error *error) TRILHA_MUST_USE;
+/** This outbox delivers them from now on, and nothing can be imported for them any more; the trail keeps who and why.
+ * *ret_woken (may be NULL): lanes that were put aside. NOT_FOUND (PATH_NOT_HELD); CONFLICT (IMPORT_CHANGED): an import
+ * of that holder's backlog is not finished, or its table changed since: `override` takes them all the same. */
+TRILHA_API trilha_status trilha_outbox_path_take(trilha_outbox *outbox, trilha_text type_pattern, bool override,
+                                                 trilha_text user, trilha_text reason, int64_t *ret_woken,
+                                                 trilha_error *error) TRILHA_MUST_USE;
+/** Those that are held, by pattern. */
+TRILHA_API trilha_status trilha_outbox_paths(trilha_outbox *outbox, trilha_outbox_path_visit visit, void *user,
+                                             trilha_error *error) TRILHA_MUST_USE;
+
+typedef struct trilha_import_options {
+  trilha_text mapping;      /**< JSON, as docs/outbox-import.schema.json says; docs/moving.md explains it */
+  int64_t batch;            /**< rows of one transaction; 0: 500; at most TRILHA_IMPORT_BATCH_MAX */
+  bool dry_run;             /**< only counts, and finds what can be found without copying */
+  trilha_text user, reason; /**< needed unless it is a dry run */
+} trilha_import_options;
+typedef struct trilha_imported {
+  int64_t total; /**< rows of the backlog up to the cut */
+  int64_t rows;  /**< copied, those of earlier runs included */
+  bool finished;
+} trilha_imported;
+/** After each batch; false ends the import there: it is not finished, and goes on when it is called again. */
+typedef bool (*trilha_import_progress)(void *user, const trilha_imported *so_far);
+/** Copies the backlog of another dispatcher's table in the same database, once, while that dispatcher holds the path of
+ * its types (ruling R39). Each batch is one transaction with the place it came to, so whatever is killed goes on
+ * without a repeat or a gap; rows keep their order, ids and payloads. As the schema's owner. ret_imported is written on
+ * failure too. INVALID (IMPORT_MAPPING, IMPORT_TABLE, MESSAGE_REFUSED with the row's position); CONFLICT
+ * (IMPORT_CLOSED: it was finished before; IMPORT_PATH: the holder does not hold a type; IMPORT_CHANGED: the foreign
+ * table changed since the cut). */
+TRILHA_API trilha_status trilha_outbox_import(trilha_outbox *outbox, const trilha_import_options *options,
+                                              trilha_import_progress progress, void *user,
+                                              trilha_imported *ret_imported, trilha_error *error) TRILHA_MUST_USE;
 
 /* --- purging ---------------------------------------------------------------------------------------------- */
 
@@ -365,13 +489,16 @@ typedef struct trilha_inbox_answer {
  * a conflict commits. */
 typedef struct trilha_inbox_filter { /* combined with AND; absent: any */
   trilha_text tenant_id, consumer, message_id;
-  int64_t limit; /**< 0: 100; at most TRILHA_INBOX_ROWS_MAX */
+  int64_t limit;     /**< 0: 100; at most TRILHA_INBOX_ROWS_MAX */
+  trilha_text after; /**< the place of a row: those behind it, so that pages meet whatever comes meanwhile; absent: from
+                        the last that came. INVALID (PLACE_INVALID): it is not of this list */
 } trilha_inbox_filter;
 typedef struct trilha_inbox_entry {
   trilha_text tenant_id, consumer, message_id;
   trilha_text payload_sha256, accepted_at;
   int64_t result_bytes;          /**< of what the effect gave, which is the consumer's own data; -1: none is stored */
   int64_t duplicates, conflicts; /**< how often it came again */
+  trilha_text place;             /**< for trilha_inbox_filter.after; its form is Trilha's own */
 } trilha_inbox_entry;
 typedef trilha_status (*trilha_inbox_entry_visit)(void *user, const trilha_inbox_entry *entry);
 /** What was accepted, the last first. */
@@ -382,6 +509,7 @@ typedef struct trilha_inbox_conflict {
   trilha_text tenant_id, consumer, message_id;
   trilha_text accepted_sha256, accepted_at; /**< absent once the accepted row was purged */
   trilha_text received_sha256, received_at;
+  trilha_text place; /**< as trilha_inbox_entry.place */
 } trilha_inbox_conflict;
 typedef trilha_status (*trilha_inbox_conflict_visit)(void *user, const trilha_inbox_conflict *conflict);
 /** What came under a known key with other content, the last first. */

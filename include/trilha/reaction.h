@@ -28,11 +28,16 @@ struct sqlite3;
 typedef struct trilha_reaction_call trilha_reaction_call;
 /** The connection with the open transaction; NULL where the consumer's database is of the other kind. On PostgreSQL it
  * is in blocking mode, statement_timeout and lock_timeout are what is left of the envelope's time, and the settings
- * trilha.tenant_id, trilha.company_id and trilha.correlation_id hold the message's for row-level security; what the
- * handler leaves in the session (settings, roles, locks, temporary tables) is cleared before the next message. On
- * SQLite the handle has the writer's turn, and a statement is interrupted when the envelope's time is over. */
+ * trilha.tenant_id, trilha.company_id, trilha.correlation_id, trilha.causation_id, trilha.traceparent and
+ * trilha.credential (the beginning is `settings` of the options) hold the message's scope for this transaction, for
+ * row-level security: "" where the message has none. What the handler leaves in the session (settings, roles, locks,
+ * temporary tables) is cleared before the next message, and a connection that cannot be cleared is closed. On SQLite,
+ * which has neither settings nor policies, the scope is trilha_reaction_scope() alone; the handle has the writer's
+ * turn, and a statement is interrupted when the envelope's time is over. */
 TRILHA_API struct pg_conn *trilha_reaction_postgres(const trilha_reaction_call *call);
 TRILHA_API struct sqlite3 *trilha_reaction_sqlite(const trilha_reaction_call *call);
+/** In whose name the handler runs; borrowed for the call, after which it is empty. On both stores. */
+TRILHA_API const trilha_scope *trilha_reaction_scope(const trilha_reaction_call *call);
 /** Keeps what the effect gave with the acceptance, in the same transaction: what an inbox tells of a duplicate. */
 TRILHA_API trilha_status trilha_reaction_result(trilha_reaction_call *call, trilha_text result,
                                                 trilha_error *error) TRILHA_MUST_USE;
@@ -54,6 +59,9 @@ typedef struct trilha_reaction_options {
                    is a duplicate even when the inbox was purged */
   unsigned at_once; /**< messages handled at once for each worker of the relay, each on a connection of its own; default
                        4, on SQLite 1 (a second one would wait for the file) */
+  const char *settings; /**< PostgreSQL: what stands before the dot in the names of the scope's settings, for policies
+                           that exist; ^[a-z_][a-z0-9_]*$ of at most 40 bytes, no module of PostgreSQL's; default
+                           "trilha" */
 } trilha_reaction_options;
 
 /** What came of messages since it was made. */
@@ -63,6 +71,7 @@ typedef struct trilha_reaction_counts {
   int64_t conflicts;  /**< accepted before with other content */
   int64_t held;       /**< before their time */
   int64_t failed;     /**< undone: by the handler's word or the database's */
+  int64_t closed; /**< connections, not messages: closed because what a handler left could not be cleared, or lost */
 } trilha_reaction_counts;
 
 typedef struct trilha_reaction trilha_reaction;

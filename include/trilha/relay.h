@@ -49,6 +49,8 @@ typedef struct trilha_relay_options {
                                  times backoff_max_ms plus restore_window_ms, or a late repeat would be taken for new */
   int64_t restore_window_ms;  /**< how far back a restored backup of the producer may be */
   bool once;                  /**< end when nothing is due */
+  const char *credential;     /**< the service in whose name it dispatches, where the outbox asks for one
+                                 (trilha_service_grant); default: on PostgreSQL the login, on SQLite none */
 } trilha_relay_options;
 
 /** What a relay has done since it was made. */

@@ -36,7 +36,28 @@ typedef struct trilha_envelope {
   trilha_text payload_sha256; /**< of those bytes, lower-case hexadecimal */
   int64_t attempt;            /**< from 1 */
   unsigned timeout_ms;        /**< the answer must be there by then; the lease outlives it by the margin */
+  trilha_text credential;     /**< the service credential that was checked for this message; absent: the outbox asks for
+                                 none (docs/outbox.md, "Services"). Never sent anywhere by Trilha's own transports */
 } trilha_envelope;
+
+/** In whose name one message runs (requirement O10): made anew for each call from what stands beside the payload, which
+ * grants nothing, and emptied when the call ends, however it ends. Texts are absent where the message has none. */
+typedef struct trilha_scope {
+  trilha_text tenant_id, company_id, correlation_id, causation_id, traceparent;
+  trilha_text credential; /**< as trilha_envelope's */
+} trilha_scope;
+
+/** The scope of a message; its texts are borrowed from the envelope. */
+static inline trilha_scope trilha_envelope_scope(const trilha_envelope *envelope) {
+  trilha_scope scope;
+  scope.tenant_id = envelope->tenant_id;
+  scope.company_id = envelope->company_id;
+  scope.correlation_id = envelope->correlation_id;
+  scope.causation_id = envelope->causation_id;
+  scope.traceparent = envelope->traceparent;
+  scope.credential = envelope->credential;
+  return scope;
+}
 
 /* --- sending --------------------------------------------------------------------------------------------- */
 
@@ -63,8 +84,22 @@ typedef struct trilha_send_result {
 typedef void (*trilha_begin)(void *user, const trilha_envelope *envelope, trilha_sending *sending);
 TRILHA_API void trilha_sending_done(trilha_sending *take_sending, const trilha_send_result *result);
 
-/** How many messages more may be begun now. 0: the destination takes none; *ret_again_ms says when to ask again. */
+/** How many messages more may be begun now. 0: the destination takes none; *ret_again_ms says when to ask again. A
+ * question that changes nothing, from any thread of the relay. */
 typedef size_t (*trilha_capacity)(void *user, int64_t *ret_again_ms);
+
+/** Why `capacity` is 0, for operators: a code such as BREAKER_OPEN, constant text; NULL: it is not. From any thread of
+ * the relay. */
+typedef const char *(*trilha_holding)(void *user);
+
+/** What a handler promises about a message that it accepted (ruling R37). A relay is refused whose transport does not
+ * declare it (GUARANTEE_INVALID); `trilha outbox guarantees` lists it for every destination. */
+typedef enum trilha_guarantee {
+  TRILHA_GUARANTEE_UNDECLARED = 0, /**< refused */
+  TRILHA_GUARANTEE_ATOMIC = 1,     /**< its effect commits with an inbox's acceptance: once */
+  TRILHA_GUARANTEE_DURABLE = 2,    /**< at least once: a repeat has the same id, by which the destination knows it */
+  TRILHA_GUARANTEE_BEST_EFFORT = 3 /**< a repeat may have its effect again, or what was accepted may be lost */
+} trilha_guarantee;
 
 typedef struct trilha_transport {
   trilha_text destination;
@@ -73,7 +108,10 @@ typedef struct trilha_transport {
   unsigned at_once;   /**< of send: so many calls at once by each worker; 1: on the worker's own thread, where a slow
                          one holds up the others; 0: 8 */
   trilha_begin begin; /**< as many at once as a worker has lanes in flight */
-  trilha_capacity capacity; /**< may be NULL: always room */
+  trilha_capacity capacity;   /**< may be NULL: always room */
+  trilha_guarantee guarantee; /**< obligatory */
+  trilha_holding holding;     /**< may be NULL: DESTINATION_HELD while `capacity` is 0 */
+  const char *because;        /**< of best effort: why it is no more; obligatory there, for operators */
 } trilha_transport;
 
 /** The envelope as one JSON object without line feeds, its payload as a JSON value within it: a terminated string, the

@@ -170,12 +170,16 @@ typedef struct trilha_events_filter {
   int64_t sequence_inicio, sequence_fim;       /**< from 1; 0: open */
   int64_t limite;                              /**< 0: 100; above 500: lowered to 500 */
   int64_t deslocamento;                        /**< rows to skip */
+  bool without_total; /**< the page does not count what matches: with sequence_inicio behind the last row that was seen,
+                         a page costs what it holds, however long the log */
 } trilha_events_filter;
 
 typedef struct trilha_events_page {
   const trilha_event *linhas; /**< by sequence ascending */
   size_t count;
-  int64_t total, limite, deslocamento;
+  int64_t total; /**< what matches, of the same snapshot; -1: without_total */
+  int64_t limite, deslocamento;
+  bool more; /**< rows follow the last one of this page */
   void *memory;
 } trilha_events_page;
 

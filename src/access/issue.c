@@ -59,6 +59,16 @@ static void add_claim(trilha_buffer *json, const char *name, trilha_text value) 
   trilha_json_write_string(json, value);
 }
 
+static void add_tenants(trilha_buffer *json, const trilha_token_claims *c) {
+  if (c->tenant_count == 0) return;
+  trilha_buffer_add_string(json, ",\"tenant\":[");
+  for (size_t i = 0; i < c->tenant_count; i++) {
+    if (i > 0) trilha_buffer_add_char(json, ',');
+    trilha_json_write_string(json, c->tenants[i]);
+  }
+  trilha_buffer_add_char(json, ']');
+}
+
 static void write_claims(const trilha_token_claims *c, trilha_buffer *json) {
   trilha_buffer_add_char(json, '{');
   add_claim(json, "sub", c->subject);
@@ -68,6 +78,7 @@ static void write_claims(const trilha_token_claims *c, trilha_buffer *json) {
   trilha_json_write_string(json, c->role_claim);
   trilha_buffer_add_char(json, ':');
   trilha_json_write_string(json, c->role);
+  add_tenants(json, c);
   trilha_buffer_add_format(json, ",\"iat\":%lld,\"exp\":%lld}", (long long)c->issued_s, (long long)c->expires_s);
 }
 

@@ -19,7 +19,12 @@ enum { RSA_BITS_LEAST = 2048, RSA_BITS_MOST = 8192, EC_BYTES = 32, SECRET_LEAST 
 
 trilha_status trilha_keys_new(trilha_keys **ret_keys, trilha_error *err) {
   trilha_keys *keys = calloc(1, sizeof *keys);
-  if (keys == NULL) return trilha_error_no_memory(err);
+  if (keys != NULL) keys->verified = calloc(1, sizeof *keys->verified);
+  if (keys == NULL || keys->verified == NULL) {
+    free(keys);
+    return trilha_error_no_memory(err);
+  }
+  pthread_mutex_init(&keys->verified->mutex, NULL);
   *ret_keys = keys;
   return TRILHA_OK;
 }
@@ -34,6 +39,8 @@ static void key_done(trilha_key *key) {
 void trilha_keys_free(trilha_keys *keys) {
   if (keys == NULL) return;
   for (size_t i = 0; i < keys->count; i++) key_done(&keys->items[i]);
+  pthread_mutex_destroy(&keys->verified->mutex);
+  free(keys->verified);
   free(keys);
 }
 

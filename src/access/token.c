@@ -137,13 +137,18 @@ static trilha_token_verdict signature_verdict(const trilha_keys *keys, const tri
   size_t size;
   if (!trilha_base64url_strict(p->signature, signature, sizeof signature, &size) || size == 0)
     return TRILHA_TOKEN_MALFORMED;
+  unsigned char whole[TRILHA_SHA256_SIZE];
+  trilha_sha256((trilha_text){p->signed_part.data, p->signed_part.size + 1 + p->signature.size}, whole);
+  if (trilha_verified_holds(keys->verified, whole)) return TRILHA_TOKEN_VALID;
   bool tried = false;
   for (size_t i = 0; i < keys->count; i++) {
     const trilha_key *key = &keys->items[i];
     bool named = kid == NULL || key->kid == NULL || trilha_json_is(kid, key->kid);
     if (!named || (key->algorithms & algorithm) == 0) continue;
     tried = true;
-    if (trilha_key_verifies(key, algorithm, p->signed_part, signature, size)) return TRILHA_TOKEN_VALID;
+    if (!trilha_key_verifies(key, algorithm, p->signed_part, signature, size)) continue;
+    trilha_verified_add(keys->verified, whole);
+    return TRILHA_TOKEN_VALID;
   }
   return tried ? TRILHA_TOKEN_SIGNATURE : TRILHA_TOKEN_KEY;
 }
@@ -189,6 +194,12 @@ static bool says(const trilha_json_value *value, trilha_text wanted) {
   return false;
 }
 
+/* By name, or by a JSON Pointer. */
+static const trilha_json_value *claim_of(const trilha_json_value *claims, trilha_text name) {
+  return name.size > 0 && name.data[0] == '/' ? trilha_json_pointer_find(claims, name)
+                                              : trilha_json_member_text(claims, name);
+}
+
 static trilha_token_verdict claims_verdict(const trilha_json_value *claims, const trilha_token_rules *rules,
                                            int64_t now_us) {
   trilha_token_verdict verdict = time_verdict(claims, now_us / 1000000, rules->skew_s);
@@ -198,10 +209,7 @@ static trilha_token_verdict claims_verdict(const trilha_json_value *claims, cons
                                      !trilha_text_equal(trilha_json_text(issuer), rules->issuer)))
     return TRILHA_TOKEN_ISSUER;
   if (!says(trilha_json_member(claims, "aud"), rules->audience)) return TRILHA_TOKEN_AUDIENCE;
-  const trilha_json_value *role = rules->role_claim.size > 0 && rules->role_claim.data[0] == '/'
-                                      ? trilha_json_pointer_find(claims, rules->role_claim)
-                                      : trilha_json_member_text(claims, rules->role_claim);
-  return says(role, rules->role) ? TRILHA_TOKEN_VALID : TRILHA_TOKEN_ROLE;
+  return says(claim_of(claims, rules->role_claim), rules->role) ? TRILHA_TOKEN_VALID : TRILHA_TOKEN_ROLE;
 }
 
 static void identify(const trilha_json_value *claims, trilha_token_identity *identity) {
@@ -211,6 +219,41 @@ static void identify(const trilha_json_value *claims, trilha_token_identity *ide
   size = trilha_utf8_boundary(subject.data, size);
   memcpy(identity->subject, subject.data, size);
   identity->subject[size] = '\0';
+}
+
+/* False: no string, an empty one, or too many. */
+static bool add_tenant(const trilha_json_value *value, trilha_token_identity *identity, size_t *used) {
+  if (value->type != TRILHA_JSON_STRING || value->size == 0) return false;
+  if (trilha_json_is(value, "*")) identity->all_tenants = true;
+  if (value->size >= sizeof identity->tenants - *used) return false;
+  memcpy(identity->tenants + *used, value->u.text, value->size);
+  *used += value->size;
+  identity->tenants[(*used)++] = '\0';
+  identity->tenant_count++;
+  return true;
+}
+
+/* A claim that is not there is for no tenant; one of another form is no token of ours. */
+static bool take_tenants(const trilha_json_value *claims, const trilha_token_rules *rules,
+                         trilha_token_identity *identity) {
+  size_t used = 0;
+  identity->all_tenants = rules->tenant_claim.data == NULL;
+  identity->tenant_count = 0;
+  const trilha_json_value *value = identity->all_tenants ? NULL : claim_of(claims, rules->tenant_claim);
+  if (value == NULL) return true;
+  if (value->type != TRILHA_JSON_ARRAY) return add_tenant(value, identity, &used);
+  const trilha_json_value *item = value + 1;
+  for (size_t i = 0; i < value->size; i++, item = trilha_json_next(item))
+    if (!add_tenant(item, identity, &used)) return false;
+  return true;
+}
+
+bool trilha_identity_sees(const trilha_token_identity *identity, trilha_text tenant) {
+  const char *at = identity->tenants;
+  if (identity->all_tenants) return true;
+  for (size_t i = 0; i < identity->tenant_count; i++, at += strlen(at) + 1)
+    if (trilha_text_is(tenant, at)) return true;
+  return false;
 }
 
 trilha_token_verdict trilha_token_verify(const trilha_keys *keys, const trilha_token_rules *rules, trilha_text token,
@@ -226,6 +269,8 @@ trilha_token_verdict trilha_token_verify(const trilha_keys *keys, const trilha_t
   trilha_json_document *claims = object_of(p.claims);
   if (claims == NULL) return TRILHA_TOKEN_MALFORMED;
   verdict = claims_verdict(claims->values, rules, now_us);
+  if (verdict == TRILHA_TOKEN_VALID && !take_tenants(claims->values, rules, ret_identity))
+    verdict = TRILHA_TOKEN_MALFORMED;
   if (verdict == TRILHA_TOKEN_VALID) identify(claims->values, ret_identity);
   trilha_json_document_free(claims);
   return verdict;

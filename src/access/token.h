@@ -51,6 +51,7 @@ typedef struct trilha_token_rules {
   trilha_text issuer, audience;
   trilha_text role_claim; /* a member's name, or a JSON Pointer when it begins with '/' */
   trilha_text role;
+  trilha_text tenant_claim; /* as role_claim; absent: every token is for all tenants */
   int64_t skew_s;
 } trilha_token_rules;
 
@@ -69,10 +70,17 @@ typedef enum trilha_token_verdict {
 /* For the log, never for the client: "expired", … */
 const char *trilha_token_verdict_name(trilha_token_verdict verdict);
 
-enum { TRILHA_SUBJECT_MAX = 255 /* bytes of the claim sub that the audit trail keeps */ };
+enum {
+  TRILHA_SUBJECT_MAX = 255,         /* bytes of the claim sub that the audit trail keeps */
+  TRILHA_TOKEN_TENANTS_BYTES = 4096 /* of the tenants of one token, a terminator each; a token with more is refused */
+};
 typedef struct trilha_token_identity {
   char subject[TRILHA_SUBJECT_MAX + 1]; /* claim sub; "unknown" when absent; cut at a character */
+  bool all_tenants;                     /* no claim is configured, or it is or holds "*" */
+  size_t tenant_count;
+  char tenants[TRILHA_TOKEN_TENANTS_BYTES]; /* terminated, one behind the other */
 } trilha_token_identity;
+bool trilha_identity_sees(const trilha_token_identity *identity, trilha_text tenant);
 
 /* ret_identity is written when the verdict is VALID. now_us: wall clock. */
 trilha_token_verdict trilha_token_verify(const trilha_keys *keys, const trilha_token_rules *rules, trilha_text token,
@@ -86,6 +94,8 @@ trilha_status trilha_token_key_make(const char *path, trilha_error *err) TRILHA_
 typedef struct trilha_token_claims {
   trilha_text subject, issuer, audience, role_claim, role; /* issuer absent: none */
   int64_t issued_s, expires_s;                             /* seconds since 1970 */
+  const trilha_text *tenants;                              /* of the claim `tenant`; none: no such claim */
+  size_t tenant_count;
 } trilha_token_claims;
 /* Signs with the private key of a PEM file made as above. role_claim is a member's name. INVALID (KEY_INVALID), IO. */
 trilha_status trilha_token_issue(const char *path, const trilha_token_claims *claims, trilha_buffer *out,

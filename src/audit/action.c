@@ -6,17 +6,38 @@ enum { SEGMENTS = 3 };
 
 /* Past tenses that do not end in -ed. Sorted; add what your module needs, with a line in the test. */
 static const char *const IRREGULAR[] = {
-    "became", "begun", "bought",  "bound",     "broken",    "brought",   "built",  "caught",  "chosen",     "cut",
-    "done",   "drawn", "driven",  "forgotten", "found",     "frozen",    "given",  "gone",    "held",       "hidden",
-    "hit",    "kept",  "known",   "left",      "lent",      "lost",      "made",   "met",     "overridden", "paid",
-    "put",    "read",  "rebuilt", "reset",     "resent",    "rewritten", "run",    "seen",    "sent",       "set",
-    "shed",   "shown", "shut",    "sold",      "spent",     "split",     "stolen", "stood",   "sworn",      "taken",
-    "thrown", "told",  "undone",  "upheld",    "withdrawn", "withheld",  "won",    "written",
+    "arisen",    "awoken",    "beaten",     "became",    "become",    "befallen",   "begun",      "bent",
+    "beset",     "bet",       "bid",        "bitten",    "bled",      "blown",      "born",       "borne",
+    "bought",    "bound",     "bred",       "broadcast", "broken",    "brought",    "built",      "burnt",
+    "burst",     "cast",      "caught",     "chosen",    "clung",     "come",       "cost",       "crept",
+    "cut",       "dealt",     "done",       "drawn",     "driven",    "drunk",      "dug",        "dwelt",
+    "eaten",     "fallen",    "fed",        "felt",      "fled",      "flown",      "flung",      "forbidden",
+    "foregone",  "foreseen",  "forgiven",   "forgotten", "forsaken",  "fought",     "found",      "frozen",
+    "given",     "gone",      "got",        "gotten",    "ground",    "grown",      "heard",      "held",
+    "hidden",    "hit",       "hung",       "hurt",      "inset",     "kept",       "kneelt",     "known",
+    "laid",      "lain",      "leant",      "learnt",    "led",       "left",       "lent",       "let",
+    "lit",       "lost",      "made",       "meant",     "met",       "misled",     "misread",    "mistaken",
+    "mown",      "offset",    "outdone",    "output",    "outrun",    "overcome",   "overdone",   "overdrawn",
+    "overheard", "overlaid",  "overridden", "overrun",   "overseen",  "overtaken",  "overthrown", "overwritten",
+    "paid",      "proven",    "put",        "quit",      "read",      "rebound",    "rebuilt",    "recast",
+    "redone",    "redrawn",   "regrown",    "remade",    "repaid",    "reran",      "rerun",      "resent",
+    "reset",     "resold",    "retaken",    "rethought", "retold",    "rewound",    "rewritten",  "ridden",
+    "risen",     "run",       "rung",       "said",      "sawn",      "seen",       "sent",       "set",
+    "sewn",      "shaken",    "shed",       "shone",     "shot",      "shown",      "shrunk",     "shut",
+    "slain",     "slept",     "slid",       "slit",      "slung",     "smelt",      "sold",       "sought",
+    "sown",      "sped",      "spelt",      "spent",     "spilt",     "split",      "spoilt",     "spoken",
+    "spread",    "sprung",    "spun",       "stolen",    "stood",     "strewn",     "struck",     "strung",
+    "stuck",     "stung",     "sublet",     "sung",      "sunk",      "swept",      "swollen",    "sworn",
+    "swum",      "swung",     "taken",      "taught",    "thought",   "thrown",     "thrust",     "told",
+    "torn",      "trodden",   "unbound",    "undergone", "underpaid", "understood", "undertaken", "underwritten",
+    "undone",    "undrawn",   "unsent",     "unset",     "unwound",   "upheld",     "upset",      "wed",
+    "wept",      "withdrawn", "withheld",   "withstood", "woken",     "won",        "worn",       "wound",
+    "woven",     "written",   "wrung",
 };
 
 /* Bare verbs and nouns that end in -ed: not a past tense. */
-static const char *const NOT_PAST[] = {"bed",     "bleed", "breed", "embed", "exceed", "feed",    "heed", "need",
-                                       "proceed", "reed",  "red",   "seed",  "speed",  "succeed", "weed"};
+static const char *const NOT_PAST[] = {"bed",     "bleed", "breed", "embed", "exceed", "feed",  "heed",    "need",
+                                       "proceed", "reed",  "red",   "seed",  "shred",  "speed", "succeed", "weed"};
 
 static bool in_list(trilha_text word, const char *const *list, size_t count) {
   for (size_t i = 0; i < count; i++)

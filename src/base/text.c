@@ -164,10 +164,6 @@ void trilha_buffer_add_string(trilha_buffer *b, const char *terminated) {
   trilha_buffer_append(b, terminated, strlen(terminated));
 }
 
-void trilha_buffer_add_char(trilha_buffer *b, char c) {
-  trilha_buffer_append(b, &c, 1);
-}
-
 void trilha_buffer_add_u64(trilha_buffer *b, uint64_t value) {
   char digits[20];
   size_t n = 0;

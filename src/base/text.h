@@ -56,7 +56,15 @@ bool trilha_buffer_reserve(trilha_buffer *b, size_t more);
 void trilha_buffer_append(trilha_buffer *b, const void *data, size_t size);
 void trilha_buffer_add_text(trilha_buffer *b, trilha_text text);
 void trilha_buffer_add_string(trilha_buffer *b, const char *terminated);
-void trilha_buffer_add_char(trilha_buffer *b, char c);
+/* Where there is room it is one store: writers of JSON add single characters more often than anything else. */
+static inline void trilha_buffer_add_char(trilha_buffer *b, char c) {
+  if (b->failed == TRILHA_OK && b->size + 1 < b->capacity && (b->max == 0 || b->size < b->max)) {
+    b->data[b->size++] = c;
+    b->data[b->size] = '\0';
+  } else {
+    trilha_buffer_append(b, &c, 1);
+  }
+}
 void trilha_buffer_add_i64(trilha_buffer *b, int64_t value);
 void trilha_buffer_add_u64(trilha_buffer *b, uint64_t value);
 /* printf of the C locale is not promised for %f and friends: never format floating point with it. */

@@ -8,7 +8,11 @@
 #include "base/error.h"
 #include "bus/live.h"
 
-enum { STACK_FRAMES = 64, FAIL_TEXT_MAX = 1 << 16 };
+enum {
+  STACK_FRAMES = 64,
+  FAIL_TEXT_MAX = 1 << 16,
+  COLONIA_ROOM = 4 * TRILHA_COLONIA_CHARS_MAX + 1 /* bytes of the longest name, terminated */
+};
 
 void trilha_outcome_done(trilha_outcome *outcome) {
   trilha_buffer_done(&outcome->message);
@@ -101,6 +105,7 @@ trilha_status trilha_delivery_advance_in(trilha_delivery *delivery, void *connec
 /* --- the protected call ----------------------------------------------------------------------------------- */
 
 static void say_outcome(const trilha_bus *bus, const trilha_attempt *attempt, bool success, int64_t took_ns) {
+  if (bus->diagnostics.emit == NULL) return;
   trilha_fields fields = {0};
   trilha_fields_string(&fields, "tipo", attempt->event->tipo);
   trilha_fields_text(&fields, "colonia", attempt->colonia);
@@ -180,9 +185,31 @@ static trilha_status call_handler(const trilha_attempt *attempt, trilha_delivery
   return attempt->batch_handler(attempt->user, attempt->event, count_of(attempt), delivery);
 }
 
-void trilha_protected_call(trilha_bus *bus, const trilha_attempt *attempt, trilha_outcome *ret_outcome) {
+/* The innermost context of this thread is the handler's while it runs. A turn is in the list already and is this
+ * thread's own, so it takes over the trace without the mutex; anything else is put there for the call. */
+static trilha_status call_in_context(trilha_bus *bus, const trilha_attempt *attempt, struct trilha_delivery *turn,
+                                     struct trilha_delivery *delivery, int64_t *ret_took_ns) {
+  if (turn == NULL) {
+    trilha_delivery_enter(bus->live, delivery);
+  } else {
+    turn->traced = delivery->traced;
+    turn->trace = delivery->trace;
+  }
+  int64_t from = trilha_clock_monotonic_ns();
+  trilha_status status = call_handler(attempt, delivery);
+  *ret_took_ns = trilha_clock_monotonic_ns() - from;
+  if (turn == NULL)
+    trilha_delivery_leave(bus->live, delivery);
+  else
+    turn->traced = false;
+  return status;
+}
+
+void trilha_protected_call_in_turn(trilha_bus *bus, const trilha_attempt *attempt, struct trilha_delivery *turn,
+                                   trilha_outcome *ret_outcome) {
+  char room[COLONIA_ROOM];
   *ret_outcome = (trilha_outcome){0};
-  char *colonia = malloc(attempt->colonia.size + 1);
+  char *colonia = attempt->colonia.size < sizeof room ? room : malloc(attempt->colonia.size + 1);
   if (colonia == NULL) {
     trilha_buffer_add_string(&ret_outcome->message, "out of memory before the handler was called");
     return;
@@ -191,18 +218,19 @@ void trilha_protected_call(trilha_bus *bus, const trilha_attempt *attempt, trilh
   colonia[attempt->colonia.size] = '\0';
   struct trilha_delivery delivery = {.bus = bus, .attempt = attempt, .outcome = ret_outcome, .colonia = colonia};
   begin_span(bus, attempt, &delivery);
-  trilha_delivery_enter(bus->live, &delivery);
-  int64_t from = trilha_clock_monotonic_ns();
-  trilha_status status = call_handler(attempt, &delivery);
-  int64_t took = trilha_clock_monotonic_ns() - from;
-  trilha_delivery_leave(bus->live, &delivery);
+  int64_t took = 0;
+  trilha_status status = call_in_context(bus, attempt, turn, &delivery, &took);
   ret_outcome->success = status == TRILHA_OK;
   if (!ret_outcome->success && ret_outcome->message.size == 0) {
     trilha_buffer_add_format(&ret_outcome->message, "the handler returned \"%s\" without saying why",
                              trilha_status_name(status));
     capture_stack(&ret_outcome->stack, 0);
   }
-  free(colonia);
+  if (colonia != room) free(colonia);
   say_outcome(bus, attempt, ret_outcome->success, took);
   end_span(bus, attempt, &delivery, ret_outcome->success, took);
+}
+
+void trilha_protected_call(trilha_bus *bus, const trilha_attempt *attempt, trilha_outcome *ret_outcome) {
+  trilha_protected_call_in_turn(bus, attempt, NULL, ret_outcome);
 }

@@ -116,53 +116,69 @@ void trilha_live_committed(void *user, trilha_append_item *const *items, size_t 
 
 /* --- running: on publishing threads ----------------------------------------------------------------------- */
 
-void trilha_delivery_enter(trilha_live *live, struct trilha_delivery *delivery) {
-  pthread_mutex_lock(&live->mutex);
+/* Mutex held. */
+static void enter(trilha_live *live, struct trilha_delivery *delivery) {
   delivery->thread = pthread_self();
-  for (const struct trilha_delivery *d = live->running; d != NULL; d = d->next)
-    if (pthread_equal(d->thread, delivery->thread) && delivery->ticket == NULL) {
-      delivery->ticket = d->ticket; /* the turn this call is made in: see run_entry() */
+  for (const struct trilha_delivery *d = live->running; d != NULL && delivery->ticket == NULL; d = d->next)
+    if (pthread_equal(d->thread, delivery->thread)) {
+      delivery->ticket = d->ticket; /* the turn this call is made in: see run_next() */
       delivery->depth = d->depth;
     }
   delivery->next = live->running;
   live->running = delivery;
+}
+
+/* Mutex held. */
+static void leave(trilha_live *live, const struct trilha_delivery *delivery) {
+  struct trilha_delivery **at = &live->running;
+  while (*at != delivery) at = &(*at)->next;
+  *at = delivery->next;
+}
+
+void trilha_delivery_enter(trilha_live *live, struct trilha_delivery *delivery) {
+  pthread_mutex_lock(&live->mutex);
+  enter(live, delivery);
   pthread_mutex_unlock(&live->mutex);
 }
 
 void trilha_delivery_leave(trilha_live *live, struct trilha_delivery *delivery) {
   pthread_mutex_lock(&live->mutex);
-  struct trilha_delivery **at = &live->running;
-  while (*at != delivery) at = &(*at)->next;
-  *at = delivery->next;
+  leave(live, delivery);
   pthread_mutex_unlock(&live->mutex);
 }
 
-trilha_nesting trilha_live_nesting(trilha_live *live) {
-  trilha_nesting nesting = {0};
+/* Mutex held. */
+static trilha_nesting nesting_of(const trilha_live *live) {
   pthread_t self = pthread_self();
+  for (const struct trilha_delivery *d = live->running; d != NULL; d = d->next) /* the innermost comes first */
+    if (pthread_equal(d->thread, self)) return (trilha_nesting){true, d->ticket, d->depth + 1, d->traced, d->trace};
+  return (trilha_nesting){0};
+}
+
+trilha_nesting trilha_live_nesting(trilha_live *live) {
   pthread_mutex_lock(&live->mutex);
-  for (const struct trilha_delivery *d = live->running; d != NULL; d = d->next)
-    if (pthread_equal(d->thread, self)) {
-      nesting = (trilha_nesting){true, d->ticket, d->depth + 1, d->traced, d->trace};
-      break; /* the innermost comes first */
-    }
+  trilha_nesting nesting = nesting_of(live);
   pthread_mutex_unlock(&live->mutex);
   return nesting;
 }
 
-/* All handlers of (the event's type, colony), each protected; the first failure is kept. False when nobody listens. */
-static bool run_handlers(trilha_live *live, trilha_text colonia, const trilha_event *event, int64_t attempt_number,
-                         trilha_outcome *outcome, trilha_buffer *handler_nome) {
-  bool any = false;
-  int64_t after = 0;
+/* Gives back the listener that ran and holds the next one. */
+static trilha_listener *hold_next(trilha_live *live, trilha_listener *ran, const trilha_event *event,
+                                  trilha_text colonia) {
+  pthread_mutex_lock(&live->mutex);
+  trilha_listener *next = trilha_listener_hold(live, trilha_text_of(event->tipo), colonia, ran->id);
+  trilha_listener_release(live, ran);
+  pthread_mutex_unlock(&live->mutex);
+  return next;
+}
+
+/* All handlers of (the event's type, colony) from `first`, which is held, on, each protected; the last that failed is
+ * the outcome and names the dead letter (ruling R11). */
+static void run_handlers(trilha_live *live, struct trilha_delivery *turn, trilha_listener *first, trilha_text colonia,
+                         const trilha_event *event, int64_t attempt_number, trilha_outcome *outcome,
+                         trilha_buffer *handler_nome) {
   *outcome = (trilha_outcome){.success = true};
-  for (;;) {
-    pthread_mutex_lock(&live->mutex);
-    trilha_listener *l = trilha_listener_hold(live, trilha_text_of(event->tipo), colonia, after);
-    pthread_mutex_unlock(&live->mutex);
-    if (l == NULL) return any;
-    any = true;
-    after = l->id;
+  for (trilha_listener *l = first; l != NULL; l = hold_next(live, l, event, colonia)) {
     trilha_attempt attempt = {.event = event,
                               .colonia = colonia,
                               .handler_nome = trilha_text_of(l->nome),
@@ -170,31 +186,25 @@ static bool run_handlers(trilha_live *live, trilha_text colonia, const trilha_ev
                               .user = l->user,
                               .attempt = attempt_number};
     trilha_outcome one;
-    trilha_protected_call(live->bus, &attempt, &one);
-    if (!one.success) { /* ruling R11: the last that failed names the dead letter */
-      trilha_outcome_done(outcome);
-      *outcome = one;
-      trilha_buffer_clear(handler_nome);
-      trilha_buffer_add_string(handler_nome, l->nome);
-    } else {
+    trilha_protected_call_in_turn(live->bus, &attempt, turn, &one);
+    if (one.success) {
       trilha_outcome_done(&one);
+      continue;
     }
-    pthread_mutex_lock(&live->mutex);
-    trilha_listener_release(live, l);
-    pthread_mutex_unlock(&live->mutex);
+    trilha_outcome_done(outcome);
+    *outcome = one;
+    trilha_buffer_clear(handler_nome);
+    trilha_buffer_add_string(handler_nome, l->nome);
   }
 }
 
-/* A pseudo-delivery marks this thread while it has a colony's turn, so that publishes inside find their ticket. */
-static void run_entry(trilha_live *live, trilha_mailbox *m, const trilha_live_entry *entry) {
-  static const trilha_attempt nobody = {0};
-  struct trilha_delivery turn = {.bus = live->bus, .attempt = &nobody, .ticket = entry->ticket, .depth = entry->depth};
+static void run_entry(trilha_live *live, struct trilha_delivery *turn, const trilha_mailbox *m,
+                      const trilha_live_entry *entry, trilha_listener *first) {
   TRILHA_BUFFER_SCOPED handler_nome;
   trilha_buffer_init(&handler_nome, 0);
   trilha_outcome outcome;
-  trilha_delivery_enter(live, &turn);
-  bool ran = run_handlers(live, trilha_text_of(m->colonia), &entry->event->event, 1, &outcome, &handler_nome);
-  if (ran && !outcome.success) {
+  run_handlers(live, turn, first, trilha_text_of(m->colonia), &entry->event->event, 1, &outcome, &handler_nome);
+  if (!outcome.success) {
     trilha_failed_delivery failed = {.event = &entry->event->event,
                                      .stored_payload = entry->event->stored_payload,
                                      .colonia = trilha_text_of(m->colonia),
@@ -205,7 +215,6 @@ static void run_entry(trilha_live *live, trilha_mailbox *m, const trilha_live_en
                                     NULL); /* said there; the flow goes on (section 4.2) */
   }
   trilha_outcome_done(&outcome);
-  trilha_delivery_leave(live, &turn);
 }
 
 /* A mailbox that holds an entry of this ticket and is free; *ret_waits when one is there but busy. Mutex held. */
@@ -218,15 +227,22 @@ static trilha_mailbox *next_for(trilha_live *live, const trilha_ticket *ticket) 
   return NULL;
 }
 
+/* The turn is a pseudo-delivery that marks this thread, so that publishes inside find their ticket. Mutex held. */
 static void run_next(trilha_live *live, trilha_mailbox *m) {
+  static const trilha_attempt nobody = {0};
   trilha_live_entry *entry = m->first;
+  struct trilha_delivery turn = {.bus = live->bus, .attempt = &nobody, .ticket = entry->ticket, .depth = entry->depth};
   m->first = entry->next;
   if (m->first == NULL) m->last = NULL;
   m->busy = true;
   m->runner = pthread_self();
+  enter(live, &turn);
+  trilha_listener *first =
+      trilha_listener_hold(live, trilha_text_of(entry->event->event.tipo), trilha_text_of(m->colonia), 0);
   pthread_mutex_unlock(&live->mutex);
-  run_entry(live, m, entry);
+  run_entry(live, &turn, m, entry, first);
   pthread_mutex_lock(&live->mutex);
+  leave(live, &turn);
   m->busy = false;
   entry->ticket->open--;
   event_release(entry->event);
@@ -263,44 +279,57 @@ static trilha_status nobody_listens(trilha_error *err) {
                           "no subscription of this colony to this type exists in this process");
 }
 
-/* A handler that redelivers to itself would end with the stack. */
-static trilha_status check_turn(trilha_bus *bus, trilha_text colonia, const trilha_event *event, unsigned depth,
+/* The colony's turn for this thread, and its first listener held: see take_turn() for *ret_mine. Mutex held. */
+static trilha_status begin_turn(trilha_live *live, trilha_text colonia, trilha_text tipo, const trilha_nesting *nesting,
+                                struct trilha_delivery *turn, bool *ret_mine, trilha_listener **ret_first,
                                 trilha_error *err) {
-  if (!trilha_bus_listens(bus, trilha_text_of(event->tipo), colonia)) return nobody_listens(err);
-  if (depth <= TRILHA_NESTED_PUBLISH_MAX) return TRILHA_OK;
-  return trilha_error_set(err, TRILHA_LIMIT, "NESTED_TOO_DEEP",
-                          "handlers redelivered inside handlers %d times over: is a handler calling itself?",
-                          TRILHA_NESTED_PUBLISH_MAX);
+  trilha_mailbox *m = trilha_mailbox_find(live, colonia);
+  trilha_listener *any = trilha_listener_hold(live, tipo, colonia, 0);
+  if (m == NULL || any == NULL) return nobody_listens(err);
+  trilha_listener_release(live, any);             /* the turn may have to be waited for */
+  if (nesting->depth > TRILHA_NESTED_PUBLISH_MAX) /* a handler that redelivers to itself would end with the stack */
+    return trilha_error_set(err, TRILHA_LIMIT, "NESTED_TOO_DEEP",
+                            "handlers redelivered inside handlers %d times over: is a handler calling itself?",
+                            TRILHA_NESTED_PUBLISH_MAX);
+  if (m->busy && nesting->nested && !pthread_equal(m->runner, pthread_self())) /* two would wait for each other */
+    return trilha_error_set(err, TRILHA_CONFLICT, "COLONY_BUSY",
+                            "a handler cannot wait for another colony's turn; redeliver after it has returned");
+  *ret_mine = take_turn(live, m);
+  *ret_first = trilha_listener_hold(live, tipo, colonia, 0);
+  enter(live, turn);
+  return TRILHA_OK;
+}
+
+/* Whether what the handlers published still waits. */
+static bool end_turn(trilha_live *live, trilha_text colonia, const struct trilha_delivery *turn, bool mine) {
+  pthread_mutex_lock(&live->mutex);
+  leave(live, turn);
+  if (mine) trilha_mailbox_find(live, colonia)->busy = false;
+  bool waits = turn->ticket != NULL && turn->ticket->open != 0;
+  pthread_cond_broadcast(&live->changed);
+  pthread_mutex_unlock(&live->mutex);
+  return waits;
 }
 
 trilha_status trilha_bus_deliver_now(trilha_bus *bus, trilha_text colonia, const trilha_event *event, int64_t attempt,
                                      trilha_outcome *ret_outcome, trilha_buffer *handler_nome, trilha_error *err) {
-  trilha_live *live = bus->live;
   static const trilha_attempt nobody = {0};
+  trilha_live *live = bus->live;
   trilha_ticket ticket = {0};
-  trilha_nesting nesting = trilha_live_nesting(live);
-  trilha_status status = check_turn(bus, colonia, event, nesting.depth, err);
-  if (status != TRILHA_OK) return status;
+  trilha_listener *first = NULL;
+  bool mine = false;
+  pthread_mutex_lock(&live->mutex);
+  trilha_nesting nesting = nesting_of(live);
   struct trilha_delivery turn = {.bus = bus, .attempt = &nobody, .ticket = &ticket, .depth = nesting.depth};
   if (nesting.nested) turn.ticket = nesting.ticket;
-  pthread_mutex_lock(&live->mutex);
-  trilha_mailbox *m = trilha_mailbox_find(live, colonia);
-  bool would_wait = m->busy && nesting.nested && !pthread_equal(m->runner, pthread_self());
-  bool mine = !would_wait && take_turn(live, m);
+  trilha_status status = begin_turn(live, colonia, trilha_text_of(event->tipo), &nesting, &turn, &mine, &first, err);
   pthread_mutex_unlock(&live->mutex);
-  if (would_wait) /* two handlers waiting for each other's colony would wait for ever */
-    return trilha_error_set(err, TRILHA_CONFLICT, "COLONY_BUSY",
-                            "a handler cannot wait for another colony's turn; redeliver after it has returned");
-  trilha_delivery_enter(live, &turn);
-  bool ran = run_handlers(live, colonia, event, attempt, ret_outcome, handler_nome);
-  trilha_delivery_leave(live, &turn);
-  pthread_mutex_lock(&live->mutex);
-  if (mine) m->busy = false;
-  pthread_cond_broadcast(&live->changed);
-  pthread_mutex_unlock(&live->mutex);
-  if (!nesting.nested) trilha_live_drain(live, &ticket);
+  if (status != TRILHA_OK) return status;
+  run_handlers(live, &turn, first, colonia, event, attempt, ret_outcome, handler_nome);
+  bool waits = end_turn(live, colonia, &turn, mine);
+  if (!nesting.nested && waits) trilha_live_drain(live, &ticket);
   /* Unsubscribed while the turn was waited for: that nobody failed is no success. */
-  return ran ? TRILHA_OK : nobody_listens(err);
+  return first != NULL ? TRILHA_OK : nobody_listens(err);
 }
 
 /* --- life -------------------------------------------------------------------------------------------------- */

@@ -52,6 +52,9 @@ void trilha_live_committed(void *user, trilha_append_item *const *items, size_t 
 /* Delivers until everything of this ticket is delivered. */
 void trilha_live_drain(trilha_live *live, trilha_ticket *ticket);
 
+/* trilha_protected_call() in a colony's turn of this thread, which is in the list of what runs; NULL: outside one. */
+void trilha_protected_call_in_turn(trilha_bus *bus, const trilha_attempt *attempt, struct trilha_delivery *turn,
+                                   trilha_outcome *ret_outcome);
 void trilha_delivery_enter(trilha_live *live, struct trilha_delivery *delivery);
 void trilha_delivery_leave(trilha_live *live, struct trilha_delivery *delivery);
 

@@ -219,14 +219,26 @@ trilha_cli_news trilha_cli_child_ask(trilha_cli_child *child, trilha_text text, 
   }
 }
 
+/* What a child that has ended left in its pipe; grandchildren may hold it open, and are not waited for. */
+static void hear_last_words(trilha_cli_child *child) {
+  size_t before;
+  do {
+    before = child->said.size;
+    hear_answer(child);
+  } while (child->said.size > before);
+}
+
 trilha_cli_news trilha_cli_child_feed(trilha_cli_child *child, trilha_text text, trilha_deadline deadline) {
   size_t written = 0;
   for (;;) {
     bool ended = has_ended(child);
     write_some(child, text, &written);
     if (written == text.size) shut(&child->in);
+    hear_answer(child);
+    if (ended) hear_last_words(child);
     hear_errors(child);
-    if (child->tail.failed == TRILHA_NO_MEMORY) return TRILHA_CHILD_NO_MEMORY;
+    if (child->tail.failed == TRILHA_NO_MEMORY || child->said.failed == TRILHA_NO_MEMORY) return TRILHA_CHILD_NO_MEMORY;
+    if (child->said.size > TRILHA_CHILD_LINE_MAX) return TRILHA_CHILD_LONG_LINE;
     if (ended) return TRILHA_CHILD_ENDED;
     if (trilha_deadline_passed(deadline)) return TRILHA_CHILD_LATE;
     wait_for_it(child, written < text.size, deadline);

@@ -45,8 +45,8 @@ trilha_status trilha_cli_child_start(trilha_cli_child *child, char *const *argv,
 /* Writes `text` while reading, until there is news that an answer waits for. *ret_written: bytes that it took. */
 trilha_cli_news trilha_cli_child_ask(trilha_cli_child *child, trilha_text text, trilha_deadline deadline,
                                      size_t *ret_written);
-/* Writes `text`, closes its standard input and reads its standard error until it has ended: ENDED, LATE or NO_MEMORY.
- */
+/* Writes `text`, closes its standard input and reads its standard error, and its answer when it gives one, until it has
+ * ended: ENDED, LATE, NO_MEMORY, or LONG_LINE when the answer is longer than TRILHA_CHILD_LINE_MAX. */
 trilha_cli_news trilha_cli_child_feed(trilha_cli_child *child, trilha_text text, trilha_deadline deadline);
 /* Passes on what it wrote to standard error; false when it has ended, closed its output or said something unasked. */
 bool trilha_cli_child_is_quiet(trilha_cli_child *child);

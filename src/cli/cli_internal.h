@@ -284,6 +284,8 @@ typedef struct trilha_cli_rows {
   size_t count;
 } trilha_cli_rows;
 void trilha_cli_rows_begin(trilha_cli_rows *rows, trilha_cli *cli, const char *const *headings, size_t columns);
+/* A row of texts alone: `members` names them in JSON. Counts it. */
+void trilha_cli_rows_put(trilha_cli_rows *rows, const char *const *members, const trilha_text *texts, size_t count);
 /* Prints what was gathered, or `none` when there was nothing; nothing after a failure. */
 void trilha_cli_rows_end(trilha_cli_rows *rows, trilha_status status, trilha_cli_words none);
 

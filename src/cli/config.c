@@ -20,7 +20,6 @@ static void problem_json(trilha_cli *cli, const trilha_config_problem *p) {
 
 static void on_problem(void *user, const trilha_config_problem *p) {
   trilha_cli *cli = user;
-  if (cli->json) problem_json(cli, p);
   TRILHA_BUFFER_SCOPED pointer, text;
   trilha_buffer_init(&pointer, 0);
   trilha_buffer_init(&text, 0);
@@ -33,25 +32,46 @@ static void on_problem(void *user, const trilha_config_problem *p) {
     trilha_cli_say(cli, SAY_CONFIG_PROBLEM, p->source, where, what);
 }
 
-int trilha_cli_load_config(trilha_cli *cli, const trilha_cli_args *args, trilha_config **ret_config) {
-  const char *path = trilha_cli_value(args, "config");
-  trilha_config_sources sources = {.path = path == NULL ? CONFIG_DEFAULT : path,
-                                   .environment = getenv,
-                                   .flags = {[TRILHA_SETTING_STORE] = trilha_cli_value(args, "store")},
-                                   .report = on_problem,
-                                   .user = cli};
+/* The problems are the result of what was asked. */
+static void on_problem_json(void *user, const trilha_config_problem *p) {
+  problem_json(user, p);
+  on_problem(user, p);
+}
+
+static int load(trilha_cli *cli, trilha_config_sources *sources, trilha_config **ret_config) {
   TRILHA_BUFFER_SCOPED yaml;
   trilha_buffer_init(&yaml, 0);
   trilha_error error = {0};
-  if (path != NULL || access(CONFIG_DEFAULT, F_OK) == 0) {
+  sources->environment = getenv;
+  sources->user = cli;
+  if (sources->path != NULL) {
     trilha_buffer_done(&yaml);
-    if (trilha_cli_read_file(sources.path, CONFIG_BYTES_MAX, &yaml, &error) != TRILHA_OK)
+    if (trilha_cli_read_file(sources->path, CONFIG_BYTES_MAX, &yaml, &error) != TRILHA_OK)
       return trilha_cli_fail(cli, &error);
-    sources.yaml = trilha_buffer_text(&yaml);
+    sources->yaml = trilha_buffer_text(&yaml);
   }
-  trilha_status status = trilha_config_load(&sources, ret_config, &error);
+  trilha_status status = trilha_config_load(sources, ret_config, &error);
   if (status == TRILHA_OK) return TRILHA_EXIT_OK;
   return status == TRILHA_INVALID ? TRILHA_EXIT_REFUSED : trilha_cli_fail(cli, &error);
+}
+
+static const char *named_by_environment(void) {
+  const char *path = getenv("TRILHA_CONFIG");
+  return path == NULL || path[0] == '\0' ? NULL : path;
+}
+
+int trilha_cli_load_config(trilha_cli *cli, const trilha_cli_args *args, trilha_config **ret_config) {
+  trilha_config_sources sources = {.path = trilha_cli_value(args, "config"),
+                                   .flags = {[TRILHA_SETTING_STORE] = trilha_cli_value(args, "store")},
+                                   .report = cli->json ? on_problem_json : on_problem};
+  if (sources.path == NULL) sources.path = named_by_environment();
+  if (sources.path == NULL && access(CONFIG_DEFAULT, F_OK) == 0) sources.path = CONFIG_DEFAULT;
+  return load(cli, &sources, ret_config);
+}
+
+int trilha_cli_load_telemetry(trilha_cli *cli, trilha_config **ret_config) {
+  trilha_config_sources sources = {.path = named_by_environment(), .part = "telemetry", .report = on_problem};
+  return load(cli, &sources, ret_config);
 }
 
 int trilha_cli_run_config_check(trilha_cli *cli, const trilha_cli_args *args) {

@@ -6,7 +6,8 @@ static trilha_inbox_filter filter_of(const trilha_cli_args *args) {
   return (trilha_inbox_filter){.tenant_id = trilha_cli_text(args, "tenant"),
                                .consumer = trilha_cli_text(args, "consumer"),
                                .message_id = trilha_cli_text(args, "message"),
-                               .limit = trilha_cli_number(args, "limit", 0)};
+                               .limit = trilha_cli_number(args, "limit", 0),
+                               .after = trilha_cli_text(args, "after")};
 }
 
 static void put_entry_json(trilha_cli_output *out, const trilha_inbox_entry *e) {
@@ -20,7 +21,9 @@ static void put_entry_json(trilha_cli_output *out, const trilha_inbox_entry *e) 
     trilha_cli_puts(out, ",\"result_bytes\":null");
   else
     trilha_cli_putf(out, ",\"result_bytes\":%lld", (long long)e->result_bytes);
-  trilha_cli_putf(out, ",\"duplicates\":%lld,\"conflicts\":%lld}\n", (long long)e->duplicates, (long long)e->conflicts);
+  trilha_cli_putf(out, ",\"duplicates\":%lld,\"conflicts\":%lld", (long long)e->duplicates, (long long)e->conflicts);
+  trilha_cli_put_json_member(out, false, "place", e->place);
+  trilha_cli_puts(out, "}\n");
 }
 
 static trilha_status put_entry(void *user, const trilha_inbox_entry *e) {
@@ -72,6 +75,7 @@ static trilha_status put_conflict(void *user, const trilha_inbox_conflict *c) {
   trilha_cli_put_json_member(out, false, "accepted_at", c->accepted_at);
   trilha_cli_put_json_member(out, false, "received_sha256", c->received_sha256);
   trilha_cli_put_json_member(out, false, "received_at", c->received_at);
+  trilha_cli_put_json_member(out, false, "place", c->place);
   trilha_cli_puts(out, "}\n");
   return TRILHA_OK;
 }

@@ -105,7 +105,8 @@
   "give --schema NAME, the schema of the application whose outbox it is", \
       "informe --schema NOME, o schema da aplicação a que o outbox pertence"
 #define REMEDY_GRANT                                                                                                 \
-  "PostgreSQL: grant the role trilha_writer, or trilha_reader to read only; SQLite: check the file's permissions",   \
+  "PostgreSQL: grant the role trilha_writer, or trilha_operator to trilha serve, or trilha_reader to read only; "    \
+  "SQLite: check the file's permissions",                                                                            \
       "PostgreSQL: conceda o papel trilha_writer, ou trilha_reader só para ler; SQLite: confira as permissões do " \
       "arquivo"
 #define REMEDY_OTHER_FILE "choose another file with --store", "escolha outro arquivo com --store"

@@ -6,6 +6,8 @@
 #include "cli/outbox_internal.h"
 #include "cli/outbox_messages.h"
 
+enum { LANES_DEFAULT = 100 }; /* as the library's own */
+
 trilha_outbox_options trilha_cli_outbox_options(trilha_cli *cli, const trilha_cli_args *args) {
   trilha_options shared = trilha_cli_options(cli);
   return (trilha_outbox_options){.url = cli->store_url == NULL ? "sqlite:trilha.db" : cli->store_url,
@@ -94,17 +96,9 @@ int trilha_cli_run_outbox_route(trilha_cli *cli, const trilha_cli_args *args) {
 }
 
 static trilha_status put_route(void *user, trilha_text pattern, trilha_text destination) {
-  trilha_cli_rows *r = user;
-  r->count++;
-  if (!r->cli->json) {
-    trilha_cli_table_add(&r->table, pattern);
-    trilha_cli_table_add(&r->table, destination);
-    return TRILHA_OK;
-  }
-  trilha_cli_puts(&r->cli->out, "{");
-  trilha_cli_put_json_member(&r->cli->out, true, "type_pattern", pattern);
-  trilha_cli_put_json_member(&r->cli->out, false, "destination", destination);
-  trilha_cli_puts(&r->cli->out, "}\n");
+  static const char *const members[] = {"type_pattern", "destination"};
+  const trilha_text texts[] = {pattern, destination};
+  trilha_cli_rows_put(user, members, texts, 2);
   return TRILHA_OK;
 }
 
@@ -126,18 +120,21 @@ int trilha_cli_run_outbox_routes(trilha_cli *cli, const trilha_cli_args *args) {
 
 static trilha_status put_standing(void *user, const trilha_outbox_standing *s) {
   trilha_cli_rows *r = user;
-  const int64_t numbers[] = {s->ready, s->waiting, s->leased, s->dead};
+  const int64_t numbers[] = {s->ready, s->waiting, s->held, s->leased, s->dead};
   r->count++;
   if (!r->cli->json) {
     trilha_cli_table_add(&r->table, s->destination);
-    for (size_t i = 0; i < 4; i++) trilha_cli_table_add_number(&r->table, numbers[i]);
+    for (size_t i = 0; i < 5; i++) trilha_cli_table_add_number(&r->table, numbers[i]);
     trilha_cli_table_add(&r->table, s->head_at);
+    trilha_cli_table_add(&r->table, s->held_because);
     return TRILHA_OK;
   }
   trilha_cli_puts(&r->cli->out, "{");
   trilha_cli_put_json_member(&r->cli->out, true, "destination", s->destination);
-  trilha_cli_putf(&r->cli->out, ",\"ready\":%lld,\"waiting\":%lld,\"leased\":%lld,\"dead\":%lld", (long long)s->ready,
-                  (long long)s->waiting, (long long)s->leased, (long long)s->dead);
+  trilha_cli_putf(&r->cli->out, ",\"ready\":%lld,\"waiting\":%lld,\"held\":%lld,\"leased\":%lld,\"dead\":%lld",
+                  (long long)s->ready, (long long)s->waiting, (long long)s->held, (long long)s->leased,
+                  (long long)s->dead);
+  trilha_cli_put_json_member(&r->cli->out, false, "held_because", s->held_because);
   trilha_cli_put_json_member(&r->cli->out, false, "head_at", s->head_at);
   trilha_cli_puts(&r->cli->out, "}\n");
   return TRILHA_OK;
@@ -145,17 +142,44 @@ static trilha_status put_standing(void *user, const trilha_outbox_standing *s) {
 
 static trilha_status standing(trilha_cli *cli, const trilha_cli_args *args, trilha_outbox *outbox,
                               trilha_error *error) {
-  static const char *const headings[] = {"DESTINATION", "READY", "WAITING", "LEASED", "DEAD", "OLDEST_HEAD"};
+  static const char *const headings[] = {"DESTINATION", "READY", "WAITING",     "HELD",
+                                         "LEASED",      "DEAD",  "OLDEST_HEAD", "HELD_BECAUSE"};
   trilha_cli_rows r;
-  trilha_cli_rows_begin(&r, cli, headings, 6);
-  for (size_t i = 1; i <= 4; i++) r.table.right[i] = true;
+  trilha_cli_rows_begin(&r, cli, headings, sizeof headings / sizeof headings[0]);
+  for (size_t i = 1; i <= 5; i++) r.table.right[i] = true;
   trilha_status status = trilha_outbox_status(outbox, put_standing, &r, error);
   trilha_cli_rows_end(&r, status, (trilha_cli_words){SAY_NO_DESTINATIONS});
   return status;
 }
 
+static trilha_status put_tenant(void *user, const trilha_outbox_gauge *gauge) {
+  trilha_cli_rows *r = user;
+  if (!trilha_text_is(gauge->name, "tenant")) return TRILHA_OK;
+  r->count++;
+  if (!r->cli->json) {
+    trilha_cli_table_add(&r->table, gauge->label);
+    trilha_cli_table_add_number(&r->table, gauge->value);
+    return TRILHA_OK;
+  }
+  trilha_cli_puts(&r->cli->out, "{");
+  trilha_cli_put_json_member(&r->cli->out, true, "tenant_id", gauge->label);
+  trilha_cli_putf(&r->cli->out, ",\"lanes\":%lld}\n", (long long)gauge->value);
+  return TRILHA_OK;
+}
+
+/* The most first, as many as the gauges tell (ruling R35). */
+static trilha_status tenants(trilha_cli *cli, const trilha_cli_args *args, trilha_outbox *outbox, trilha_error *error) {
+  static const char *const headings[] = {"TENANT", "LANES"};
+  trilha_cli_rows r;
+  trilha_cli_rows_begin(&r, cli, headings, sizeof headings / sizeof headings[0]);
+  r.table.right[1] = true;
+  trilha_status status = trilha_outbox_gauges(outbox, put_tenant, &r, error);
+  trilha_cli_rows_end(&r, status, (trilha_cli_words){SAY_NO_LANES});
+  return status;
+}
+
 int trilha_cli_run_outbox_status(trilha_cli *cli, const trilha_cli_args *args) {
-  return trilha_cli_with_outbox(cli, args, standing);
+  return trilha_cli_with_outbox(cli, args, trilha_cli_has(args, "tenants") ? tenants : standing);
 }
 
 static void put_lane_json(trilha_cli *cli, const trilha_outbox_lane *lane) {
@@ -176,12 +200,40 @@ static void put_lane_json(trilha_cli *cli, const trilha_outbox_lane *lane) {
   trilha_cli_put_json_member(out, false, "error_text", lane->error_text);
   trilha_cli_putf(out, ",\"behind\":%lld", (long long)lane->behind);
   trilha_cli_put_json_member(out, false, "head_at", lane->head_at);
-  trilha_cli_puts(out, "}\n");
+  trilha_cli_put_json_member(out, false, "held", lane->held);
+  trilha_cli_putf(out, ",\"place\":\"%lld\"}\n", (long long)lane->place);
+}
+
+/* The rows of a list of lanes, where it ends, and which holds were among them. */
+typedef struct lane_rows {
+  trilha_cli_rows rows;
+  int64_t last;
+  bool path, gone, open, other;
+} lane_rows;
+
+static void note_hold(lane_rows *l, trilha_text held) {
+  if (held.data == NULL) return;
+  bool *seen = trilha_text_is(held, "PATH_HELD")       ? &l->path
+               : trilha_text_is(held, "ENDPOINT_GONE") ? &l->gone
+               : trilha_text_is(held, "BREAKER_OPEN")  ? &l->open
+                                                       : &l->other;
+  *seen = true;
+}
+
+/* Why held lanes are, and what ends it. */
+static void tell_holds(trilha_cli *cli, const lane_rows *l) {
+  if (l->path) trilha_cli_hint(cli, SAY_HELD_PATH);
+  if (l->gone) trilha_cli_hint(cli, SAY_HELD_GONE);
+  if (l->open) trilha_cli_hint(cli, SAY_HELD_OPEN);
+  if (l->other) trilha_cli_hint(cli, SAY_HELD_OTHER);
 }
 
 static trilha_status put_lane(void *user, const trilha_outbox_lane *lane) {
-  trilha_cli_rows *r = user;
+  lane_rows *l = user;
+  trilha_cli_rows *r = &l->rows;
   r->count++;
+  l->last = lane->place;
+  note_hold(l, lane->held);
   if (r->cli->json) {
     put_lane_json(r->cli, lane);
     return TRILHA_OK;
@@ -195,6 +247,7 @@ static trilha_status put_lane(void *user, const trilha_outbox_lane *lane) {
   trilha_cli_table_add_number(&r->table, lane->behind);
   trilha_cli_table_add_number(&r->table, lane->attempts);
   trilha_cli_table_add(&r->table, lane->message_id);
+  trilha_cli_table_add(&r->table, lane->held);
   trilha_cli_table_add(&r->table, lane->error_code);
   trilha_cli_table_add(&r->table, lane->error_text);
   return TRILHA_OK;
@@ -202,16 +255,23 @@ static trilha_status put_lane(void *user, const trilha_outbox_lane *lane) {
 
 static trilha_status lanes(trilha_cli *cli, const trilha_cli_args *args, trilha_outbox *outbox, trilha_error *error) {
   static const char *const headings[] = {"STATUS", "DESTINATION", "TENANT",     "AGGREGATE", "KEY",  "HEAD",
-                                         "BEHIND", "ATTEMPTS",    "MESSAGE_ID", "CODE",      "ERROR"};
+                                         "BEHIND", "ATTEMPTS",    "MESSAGE_ID", "HELD",      "CODE", "ERROR"};
   const trilha_outbox_lanes_filter filter = {.tenant_id = trilha_cli_text(args, "tenant"),
                                              .destination = trilha_cli_text(args, "destination"),
                                              .status = trilha_cli_text(args, "status"),
-                                             .limit = trilha_cli_number(args, "limit", 0)};
-  trilha_cli_rows r;
-  trilha_cli_rows_begin(&r, cli, headings, sizeof headings / sizeof headings[0]);
-  r.table.right[5] = r.table.right[6] = r.table.right[7] = r.table.firm[8] = true;
-  trilha_status status = trilha_outbox_lanes(outbox, &filter, put_lane, &r, error);
-  trilha_cli_rows_end(&r, status, (trilha_cli_words){SAY_NO_LANES});
+                                             .error_code = trilha_cli_text(args, "code"),
+                                             .limit = trilha_cli_number(args, "limit", LANES_DEFAULT),
+                                             .by_place = trilha_cli_has(args, "after"),
+                                             .after_place = trilha_cli_number(args, "after", 0)};
+  lane_rows l = {0};
+  trilha_cli_rows_begin(&l.rows, cli, headings, sizeof headings / sizeof headings[0]);
+  l.rows.table.right[5] = l.rows.table.right[6] = l.rows.table.right[7] = l.rows.table.firm[8] = true;
+  trilha_status status = trilha_outbox_lanes(outbox, &filter, put_lane, &l, error);
+  trilha_cli_rows_end(&l.rows, status, (trilha_cli_words){SAY_NO_LANES});
+  if (status != TRILHA_OK || cli->json) return status;
+  tell_holds(cli, &l);
+  int64_t most = filter.limit < TRILHA_OUTBOX_LANES_MAX ? filter.limit : TRILHA_OUTBOX_LANES_MAX;
+  if ((int64_t)l.rows.count >= most) trilha_cli_hint(cli, SAY_LANES_NEXT, (long long)(filter.by_place ? l.last : 0));
   return status;
 }
 
@@ -265,6 +325,7 @@ static trilha_status put_entry(void *user, const trilha_outbox_entry *e) {
                                 {"payload_sha256", e->payload_sha256}};
   const named_text delivery[] = {{"destination", e->destination},
                                  {"status", e->status},
+                                 {"held", e->held},
                                  {"next_attempt_at", e->next_attempt_at},
                                  {"lease_until", e->lease_until},
                                  {"dispatched_at", e->dispatched_at},

@@ -25,10 +25,15 @@ extern const trilha_cli_option trilha_cli_outbox_grant_options[];
 extern const trilha_cli_option trilha_cli_outbox_route_options[];
 extern const trilha_cli_option trilha_cli_outbox_schema_options[];
 extern const trilha_cli_option trilha_cli_outbox_lanes_options[];
+extern const trilha_cli_option trilha_cli_outbox_status_options[];
 extern const trilha_cli_option trilha_cli_outbox_retry_options[];
 extern const trilha_cli_option trilha_cli_outbox_discard_options[];
+extern const trilha_cli_option trilha_cli_outbox_hold_options[];
+extern const trilha_cli_option trilha_cli_outbox_take_options[];
+extern const trilha_cli_option trilha_cli_outbox_import_options[];
 extern const trilha_cli_option trilha_cli_worker_options[];
 extern const trilha_cli_option trilha_cli_worker_drain_options[];
+extern const trilha_cli_option trilha_cli_service_options[];
 extern const trilha_cli_option trilha_cli_inbox_options[];
 extern const trilha_cli_option trilha_cli_purge_plan_options[];
 extern const trilha_cli_option trilha_cli_purge_run_options[];
@@ -37,6 +42,7 @@ int trilha_cli_run_outbox_grant(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_outbox_route(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_outbox_routes(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_outbox_status(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_outbox_guarantees(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_outbox_lanes(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_outbox_show(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_outbox_retry(trilha_cli *cli, const trilha_cli_args *args);
@@ -44,15 +50,26 @@ int trilha_cli_run_outbox_discard(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_outbox_correct(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_outbox_reconcile(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_outbox_applied(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_outbox_hold(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_outbox_take(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_outbox_paths(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_outbox_import(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_worker(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_worker_list(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_worker_drain(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_service_grant(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_service_revoke(trilha_cli *cli, const trilha_cli_args *args);
+int trilha_cli_run_service_list(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_inbox_list(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_inbox_conflicts(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_source_list(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_source_check(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_purge_plan(trilha_cli *cli, const trilha_cli_args *args);
 int trilha_cli_run_purge_run(trilha_cli *cli, const trilha_cli_args *args);
+
+/* outbox_ask.c: the command of --exec says what the destination knows of the messages. */
+trilha_status trilha_cli_outbox_ask(trilha_cli *cli, const trilha_cli_args *args, trilha_outbox *outbox,
+                                    trilha_error *error);
 
 /* worker_webhook.c: what --webhook and its options say; an exit status. */
 int trilha_cli_webhook_open(trilha_cli *cli, const trilha_cli_args *args, trilha_webhook **ret_webhook);

@@ -6,7 +6,7 @@
 #include "cli/outbox_internal.h"
 #include "cli/outbox_messages.h"
 
-enum { PAYLOAD_BYTES_MAX = 1048576 };
+enum { PAYLOAD_BYTES_MAX = 1048576, ASK_SECONDS_MAX = 3600 };
 
 static int check_needed(trilha_cli *cli, const trilha_cli_args *args, const char *const *names, size_t count) {
   for (size_t i = 0; i < count; i++)
@@ -28,12 +28,28 @@ static trilha_status find_status(void *user, const trilha_outbox_entry *e) {
   return TRILHA_OK;
 }
 
+static void put_one_json(trilha_cli *cli, const trilha_outbox_operation *o, const char *member, trilha_text said,
+                         bool would) {
+  trilha_cli_puts(&cli->out, "{");
+  trilha_cli_put_json_member(&cli->out, true, "message_id", o->message_id);
+  trilha_cli_put_json_member(&cli->out, false, "destination", o->destination);
+  trilha_cli_put_json_member(&cli->out, false, member, said);
+  trilha_cli_putf(&cli->out, ",\"dry_run\":%s", cli->dry_run ? "true" : "false");
+  if (cli->dry_run) trilha_cli_putf(&cli->out, ",\"would\":%s", would ? "true" : "false");
+  trilha_cli_puts(&cli->out, "}\n");
+}
+
 static trilha_status foretell(trilha_cli *cli, trilha_outbox *outbox, const trilha_outbox_operation *o,
                               trilha_error *error) {
   sought s = {.destination = o->destination};
   trilha_status status = trilha_outbox_message(outbox, o->message_id, find_status, &s, error);
   if (status != TRILHA_OK) return status;
   const char *id = o->message_id.data, *destination = o->destination.data;
+  if (cli->json) {
+    trilha_text now = s.status[0] == '\0' ? (trilha_text){0} : trilha_text_of(s.status);
+    put_one_json(cli, o, "status", now, strcmp(s.status, "DeadLettered") == 0);
+    return TRILHA_OK;
+  }
   if (s.status[0] == '\0')
     trilha_cli_tell(cli, SAY_NOT_FOR_DESTINATION, id, destination);
   else if (strcmp(s.status, "DeadLettered") == 0)
@@ -50,6 +66,10 @@ static trilha_status operate_one(trilha_cli *cli, const trilha_cli_args *args, t
   trilha_status status =
       discard ? trilha_outbox_discard(outbox, operation, error) : trilha_outbox_retry(outbox, operation, error);
   if (status != TRILHA_OK) return status;
+  if (cli->json) {
+    put_one_json(cli, operation, "done", discard ? TRILHA_TEXT("discarded") : TRILHA_TEXT("retried"), true);
+    return TRILHA_OK;
+  }
   if (discard)
     trilha_cli_tell(cli, SAY_LANE_DISCARDED, args->operands[0], operation->destination.data);
   else
@@ -60,11 +80,44 @@ static trilha_status operate_one(trilha_cli *cli, const trilha_cli_args *args, t
 
 static trilha_status put_selected(void *user, const trilha_outbox_lane *lane) {
   trilha_cli *cli = user;
+  if (cli->json) {
+    trilha_cli_puts(&cli->out, "{");
+    trilha_cli_put_json_member(&cli->out, true, "message_id", lane->message_id);
+    trilha_cli_put_json_member(&cli->out, false, "error_code", lane->error_code);
+    trilha_cli_puts(&cli->out, "}\n");
+    return TRILHA_OK;
+  }
   trilha_cli_put_safe(&cli->out, lane->message_id);
   trilha_cli_puts(&cli->out, " ");
   trilha_cli_put_safe(&cli->out, lane->error_code);
   trilha_cli_puts(&cli->out, "\n");
   return TRILHA_OK;
+}
+
+static void put_tally_json(trilha_cli *cli, const trilha_outbox_tally *t, bool dry_run) {
+  trilha_text first = t->first_failed[0] == '\0' ? (trilha_text){0} : trilha_text_of(t->first_failed);
+  trilha_cli_putf(&cli->out,
+                  "{\"selected\":%lld,\"done\":%lld,\"passed\":%lld,\"failed\":%lld,\"untried\":%lld,\"dry_run\":%s",
+                  (long long)t->selected, (long long)t->done, (long long)t->passed, (long long)t->failed,
+                  (long long)t->untried, dry_run ? "true" : "false");
+  trilha_cli_put_json_member(&cli->out, false, "first_failed", first);
+  trilha_cli_puts(&cli->out, "}\n");
+}
+
+/* What was done and what not, also when it ends with an error, which follows. */
+static void tell_tally(trilha_cli *cli, const trilha_outbox_tally *t, bool dry_run) {
+  if (cli->json) {
+    put_tally_json(cli, t, dry_run);
+    return;
+  }
+  if (dry_run)
+    trilha_cli_tell(cli, SAY_LANES_WOULD, (long long)t->done);
+  else
+    trilha_cli_tell(cli, SAY_LANES_CHANGED, (long long)t->done);
+  if (t->passed > 0) trilha_cli_tell(cli, SAY_LANES_PASSED, (long long)t->passed);
+  if (t->failed > 0)
+    trilha_cli_tell(cli, SAY_LANES_FAILED, (long long)t->failed, t->first_failed, (long long)t->untried);
+  trilha_cli_puts(&cli->out, "\n");
 }
 
 /* Without --yes only what would be done. */
@@ -74,17 +127,12 @@ static trilha_status operate_many(trilha_cli *cli, const trilha_cli_args *args, 
                                                 .error_code = trilha_cli_text(args, "code"),
                                                 .failed_before = trilha_cli_text(args, "before")};
   bool dry_run = cli->dry_run || !trilha_cli_has(args, "yes");
-  int64_t count = 0;
+  trilha_outbox_tally tally = {0};
   trilha_status status =
-      discard ? trilha_outbox_discard_all(outbox, &selection, operation, dry_run, put_selected, cli, &count, error)
-              : trilha_outbox_retry_all(outbox, &selection, operation, dry_run, put_selected, cli, &count, error);
-  if (status != TRILHA_OK) return status;
-  if (dry_run)
-    trilha_cli_tell(cli, SAY_LANES_WOULD, (long long)count);
-  else
-    trilha_cli_tell(cli, SAY_LANES_CHANGED, (long long)count);
-  trilha_cli_puts(&cli->out, "\n");
-  return TRILHA_OK;
+      discard ? trilha_outbox_discard_all(outbox, &selection, operation, dry_run, put_selected, cli, &tally, error)
+              : trilha_outbox_retry_all(outbox, &selection, operation, dry_run, put_selected, cli, &tally, error);
+  if (status == TRILHA_OK || tally.selected > 0) tell_tally(cli, &tally, dry_run);
+  return status;
 }
 
 static trilha_status operate(trilha_cli *cli, const trilha_cli_args *args, trilha_outbox *outbox, bool discard,
@@ -215,10 +263,25 @@ static trilha_status applied(trilha_cli *cli, const trilha_cli_args *args, trilh
                 error);
 }
 
+static int check_asking(trilha_cli *cli, const trilha_cli_args *args) {
+  static const char *const stated[] = {"at", "operation", "revision", "note"};
+  bool selects = trilha_cli_has(args, "code") || trilha_cli_has(args, "before");
+  for (size_t i = 0; i < sizeof stated / sizeof stated[0]; i++)
+    if (trilha_cli_has(args, stated[i])) return trilha_cli_usage(cli, SAY_EXEC_STATES, stated[i]);
+  if (trilha_cli_number(args, "timeout", 1) > ASK_SECONDS_MAX)
+    return trilha_cli_usage(cli, SAY_NUMBER_TOO_LARGE, "timeout", ASK_SECONDS_MAX);
+  return (args->operand_count > 0) == selects ? trilha_cli_usage(cli, SAY_ONE_OR_MANY) : TRILHA_EXIT_OK;
+}
+
 int trilha_cli_run_outbox_reconcile(trilha_cli *cli, const trilha_cli_args *args) {
   static const char *const needed[] = {"destination", "says"};
-  int status = check_needed(cli, args, needed, 2);
-  return status == TRILHA_EXIT_OK ? trilha_cli_with_outbox(cli, args, reconcile) : status;
+  bool asks = trilha_cli_has(args, "exec");
+  if (asks == trilha_cli_has(args, "says")) return trilha_cli_usage(cli, SAY_SAYS_OR_EXEC);
+  int status = check_needed(cli, args, needed, asks ? 1 : 2);
+  if (status == TRILHA_EXIT_OK && asks) status = check_asking(cli, args);
+  if (status == TRILHA_EXIT_OK && !asks && args->operand_count == 0) status = trilha_cli_usage(cli, SAY_ONE_OR_MANY);
+  return status == TRILHA_EXIT_OK ? trilha_cli_with_outbox(cli, args, asks ? trilha_cli_outbox_ask : reconcile)
+                                  : status;
 }
 
 int trilha_cli_run_outbox_applied(trilha_cli *cli, const trilha_cli_args *args) {

@@ -7,6 +7,13 @@
   {"schema", 'S', TRILHA_CLI_TEXT, false, 0, "NAME",                                                               \
    {"the producer's schema; on SQLite a prefix of its tables, and may be left out",                                \
     "o schema do produtor; no SQLite um prefixo das suas tabelas, e pode ser omitido"}}
+#define SOURCES                                                                                                    \
+  {"source", 0, TRILHA_CLI_TEXT, true, 0, "NAME",                                                                  \
+   {"an outbox that the configuration registers, with its windows, instead of --store and --schema; repeats",      \
+    "um outbox que a configuração registra, com seus prazos, em vez de --store e --schema; repetível"}},           \
+  {"all-sources", 0, TRILHA_CLI_FLAG, false, 0, NULL, {"every outbox that the configuration registers", "todo outbox que a configuração registra"}}, \
+  {"config", 'c', TRILHA_CLI_FILE, false, 0, "FILE",                                                               \
+   {"the configuration; default: trilha.yaml, if it is there", "a configuração; padrão: trilha.yaml, se existir"}}
 #define DESTINATION(en, pt) {"destination", 'd', TRILHA_CLI_TEXT, false, 0, "NAME", {en, pt}}
 #define REASON {"reason", 'r', TRILHA_CLI_TEXT, false, 0, "TEXT", {"why, for the trail (needed)", "por quê, para a trilha (obrigatória)"}}
 
@@ -23,12 +30,20 @@ const trilha_cli_option trilha_cli_outbox_grant_options[] = {
     END};
 const trilha_cli_option trilha_cli_outbox_route_options[] = {
     SCHEMA, {"remove", 0, TRILHA_CLI_FLAG, false, 0, NULL, {"take the route away", "remover a rota"}}, END};
+const trilha_cli_option trilha_cli_outbox_status_options[] = {
+    SCHEMA, {"tenants", 0, TRILHA_CLI_FLAG, false, 0, NULL,
+     {"lanes with messages of each tenant instead, the most first, at most 100", "em vez disso, faixas com mensagens de cada inquilino, as maiores primeiro, no máximo 100"}},
+    END};
 const trilha_cli_option trilha_cli_outbox_lanes_options[] = {
     SCHEMA,
     {"tenant", 't', TRILHA_CLI_TEXT, false, 0, "TENANT", {"only of this tenant", "só deste inquilino"}},
     DESTINATION("only to this destination", "só para este destino"),
     {"status", 0, TRILHA_CLI_TEXT, false, 0, "STATUS",
      {"only with a head that is Pending, Dispatching, Failed or DeadLettered", "só com a cabeça Pending, Dispatching, Failed ou DeadLettered"}},
+    {"code", 0, TRILHA_CLI_TEXT, false, 0, "CODE",
+     {"only with this code, of the head's last failure or of why it is held", "só com este código, da última falha da cabeça ou do motivo da retenção"}},
+    {"after", 0, TRILHA_CLI_NUMBER, false, 0, "PLACE",
+     {"in the order of places, which --json tells, those behind this one: the next page; 0 begins", "na ordem dos lugares, que --json mostra, as que vêm depois deste: a próxima página; 0 começa"}},
     {"limit", 'l', TRILHA_CLI_NUMBER, false, 1, "N", {"most rows; default 100, at most 1000", "máximo de linhas; padrão 100, no máximo 1000"}},
     END};
 #define SELECTION                                                                                                  \
@@ -69,18 +84,46 @@ const trilha_cli_option trilha_cli_outbox_correct_options[] = {
 const trilha_cli_option trilha_cli_outbox_reconcile_options[] = {
     SCHEMA, DESTINATION("which destination was asked (needed)", "qual destino foi consultado (obrigatória)"),
     {"says", 0, TRILHA_CLI_TEXT, false, 0, "FACT",
-     {"Received, Applied, Refused, Unknown or Conflict (needed)", "Received, Applied, Refused, Unknown ou Conflict (obrigatória)"}},
+     {"Received, Applied, Refused, Unknown or Conflict", "Received, Applied, Refused, Unknown ou Conflict"}},
+    {"exec", 'x', TRILHA_CLI_COMMAND, false, 0, "CMD ARG…",
+     {"or run a program that asks it: everything up to the end or to --; a JSON line on its input says which message, "
+      "one on its output what the destination says",
+      "ou executar um programa que o consulta: tudo até o fim ou até --; uma linha JSON na entrada diz qual mensagem, uma "
+      "na saída o que o destino diz"}},
+    {"timeout", 0, TRILHA_CLI_NUMBER, false, 1, "SECONDS",
+     {"with --exec: for one answer; default 10, at most 3600", "com --exec: para uma resposta; padrão 10, no máximo 3600"}},
+    {"code", 0, TRILHA_CLI_TEXT, false, 0, "CODE",
+     {"with --exec: all that are dead with this error code", "com --exec: todas as mortas com este código de erro"}},
+    {"before", 0, TRILHA_CLI_TEXT, false, 0, "TIME",
+     {"with --exec: all that died before this ISO-8601 time", "com --exec: todas as que morreram antes deste momento ISO-8601"}},
     STATED, END};
 const trilha_cli_option trilha_cli_outbox_applied_options[] = {
     SCHEMA, DESTINATION("by which destination (needed)", "por qual destino (obrigatória)"),
     {"received", 0, TRILHA_CLI_FLAG, false, 0, NULL, {"it says it has received it only", "ele diz apenas tê-la recebido"}},
     STATED, END};
+const trilha_cli_option trilha_cli_outbox_hold_options[] = {
+    SCHEMA,
+    {"holder", 0, TRILHA_CLI_TEXT, false, 0, "NAME", {"what you call the other dispatcher (needed)", "como se chama o outro despachante (obrigatória)"}},
+    REASON, END};
+const trilha_cli_option trilha_cli_outbox_take_options[] = {
+    SCHEMA, REASON,
+    {"override", 0, TRILHA_CLI_FLAG, false, 0, NULL,
+     {"although its backlog is not imported, or changed since", "embora seu acúmulo não esteja importado, ou tenha mudado desde então"}},
+    END};
+const trilha_cli_option trilha_cli_outbox_import_options[] = {
+    SCHEMA, REASON,
+    {"batch", 0, TRILHA_CLI_NUMBER, false, 1, "N",
+     {"rows of one transaction; default 500, at most 10000", "linhas de uma transação; padrão 500, no máximo 10000"}},
+    {"yes", 0, TRILHA_CLI_FLAG, false, 0, NULL, {"do it; otherwise it is only told", "fazê-lo; senão apenas se mostra"}},
+    END};
 const trilha_cli_option trilha_cli_worker_options[] = {
     SCHEMA,
+    SOURCES,
     DESTINATION("whose messages are sent (needed)", "de quem são as mensagens enviadas (obrigatória)"),
     {"bus", 0, TRILHA_CLI_FLAG, false, 0, NULL, {"publish them into the event log", "publicá-las no registro de eventos"}},
     {"log", 0, TRILHA_CLI_TEXT, false, 0, "URL",
-     {"with --bus: the store of that log; default: the same as --store", "com --bus: o armazenamento desse registro; padrão: o mesmo de --store"}},
+     {"with --bus: the store of that log; default: the same as --store, with sources the configuration's store",
+      "com --bus: o armazenamento desse registro; padrão: o mesmo de --store, com fontes o store da configuração"}},
     {"stdout", 0, TRILHA_CLI_FLAG, false, 0, NULL, {"write each as a JSON line", "escrever cada uma como uma linha JSON"}},
     {"webhook", 0, TRILHA_CLI_TEXT, false, 0, "URL",
      {"POST each as a CloudEvent; only 2xx accepts it", "enviar cada uma por POST como CloudEvent; só 2xx a aceita"}},
@@ -105,15 +148,26 @@ const trilha_cli_option trilha_cli_worker_options[] = {
      {"longest pause between attempts; default 300", "maior pausa entre tentativas; padrão 300"}},
     {"quota", 0, TRILHA_CLI_NUMBER, false, 1, "N",
      {"most lanes of one tenant in flight; default 8", "máximo de faixas de um inquilino em voo; padrão 8"}},
+    {"service", 0, TRILHA_CLI_TEXT, false, 0, "CREDENTIAL",
+     {"in whose name, where the outbox asks for a grant; default on PostgreSQL the login", "em nome de quem, onde o outbox exige concessão; padrão no PostgreSQL o login"}},
     {"once", 0, TRILHA_CLI_FLAG, false, 0, NULL, {"end when nothing is due", "terminar quando nada estiver vencido"}},
     END};
 const trilha_cli_option trilha_cli_worker_drain_options[] = {SCHEMA, REASON, END};
+const trilha_cli_option trilha_cli_service_options[] = {
+    SCHEMA, DESTINATION("to which destination (needed)", "para qual destino (obrigatória)"),
+    {"tenant", 't', TRILHA_CLI_TEXT, false, 0, "TENANT", {"of which tenant (needed)", "de qual inquilino (obrigatória)"}},
+    {"company", 0, TRILHA_CLI_TEXT, false, 0, "COMPANY",
+     {"of which company; default: messages that name none", "de qual empresa; padrão: mensagens que não nomeiam nenhuma"}},
+    {"operation", 0, TRILHA_CLI_TEXT, false, 0, "TYPE", {"the message type that is dispatched (needed)", "o tipo de mensagem despachado (obrigatória)"}},
+    REASON, END};
 const trilha_cli_option trilha_cli_inbox_options[] = {
     SCHEMA,
     {"tenant", 't', TRILHA_CLI_TEXT, false, 0, "TENANT", {"only of this tenant", "só deste inquilino"}},
     {"consumer", 0, TRILHA_CLI_TEXT, false, 0, "NAME", {"only of this consumer", "só deste consumidor"}},
     {"message", 0, TRILHA_CLI_TEXT, false, 0, "MESSAGE-ID", {"only this message", "só esta mensagem"}},
     {"limit", 'l', TRILHA_CLI_NUMBER, false, 1, "N", {"most rows; default 100, at most 1000", "máximo de linhas; padrão 100, no máximo 1000"}},
+    {"after", 0, TRILHA_CLI_TEXT, false, 0, "PLACE",
+     {"only what is behind the row with this place, which --json tells: the next page", "só o que vem depois da linha com este lugar, que --json mostra: a próxima página"}},
     END};
 #define PURGE_WINDOWS                                                                                              \
   {"messages", 0, TRILHA_CLI_TEXT, false, 0, "AGE",                                                                \
@@ -127,6 +181,6 @@ const trilha_cli_option trilha_cli_inbox_options[] = {
    {"how far back a restored backup may be (needed)", "quão antigo pode ser um backup restaurado (obrigatória)"}},  \
   {"batch", 0, TRILHA_CLI_NUMBER, false, 1, "N",                                                                   \
    {"rows of one transaction; default 1000, at most 10000", "linhas de uma transação; padrão 1000, no máximo 10000"}}
-const trilha_cli_option trilha_cli_purge_plan_options[] = {SCHEMA, PURGE_WINDOWS, END};
-const trilha_cli_option trilha_cli_purge_run_options[] = {SCHEMA, PURGE_WINDOWS, REASON, END};
+const trilha_cli_option trilha_cli_purge_plan_options[] = {SCHEMA, SOURCES, PURGE_WINDOWS, END};
+const trilha_cli_option trilha_cli_purge_run_options[] = {SCHEMA, SOURCES, PURGE_WINDOWS, REASON, END};
 /* clang-format on */

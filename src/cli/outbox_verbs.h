@@ -73,21 +73,39 @@
                 "antiga. Uma faixa é um agregado com mensagens para ele."},                                             \
    .operands = "",                                                                                                      \
    .shared = TRILHA_CLI_STORE | TRILHA_CLI_JSON,                                                                        \
-   .options = trilha_cli_outbox_schema_options,                                                                         \
+   .options = trilha_cli_outbox_status_options,                                                                         \
    .run = trilha_cli_run_outbox_status},                                                                                \
   {.noun = "outbox",                                                                                                    \
    .name = "lanes",                                                                                                     \
    .summary = {"what waits, and why", "o que espera, e por quê"},                                                       \
    .explains = {"Lists lanes with work: dead ones first, then failing ones. The head of a lane blocks what is behind "  \
-                "it; nothing passes a dead head but a retry that succeeds, or a discard.",                              \
+                "it; nothing passes a dead head but a retry that succeeds (`trilha outbox retry`, after `correct` if "  \
+                "need be), or a discard. HELD says why nobody sends a lane now, as its workers said within the last 5 " \
+                "seconds; how each hold ends is told below.",                                                           \
                 "Lista faixas com trabalho: primeiro as mortas, depois as que falham. A cabeça de uma faixa bloqueia o " \
-                "que está atrás; nada passa por uma cabeça morta, só uma repetição com sucesso ou um descarte."},       \
+                "que está atrás; nada passa por uma cabeça morta, só uma repetição com sucesso (`trilha outbox retry`, " \
+                "depois de `correct` se preciso) ou um descarte. HELD diz por que ninguém envia a faixa agora, como "   \
+                "seus workers disseram nos últimos 5 segundos; embaixo se diz como cada retenção termina."},            \
    .operands = "",                                                                                                      \
    .shared = TRILHA_CLI_STORE | TRILHA_CLI_JSON,                                                                        \
    .options = trilha_cli_outbox_lanes_options,                                                                          \
    .examples = {{"trilha outbox lanes --schema billing --status DeadLettered",                                          \
                  {"what needs an operator", "o que precisa de um operador"}}},                                          \
    .run = trilha_cli_run_outbox_lanes},                                                                                 \
+  {.noun = "outbox",                                                                                                    \
+   .name = "guarantees",                                                                                                \
+   .summary = {"what each destination's handler guarantees", "o que garante quem atende cada destino"},                 \
+   .explains = {"Lists every destination with what the relay that serves it said of its handler. Atomic: the effect commits with an inbox's acceptance, once. "\
+                "Durable: at least once, and a repeat has the id by which the destination knows it. Best effort: a repeat may have its effect again, or "\
+                "what was accepted may be lost; with why.",                                                              \
+                "Lista cada destino com o que o relay que o atende disse de quem recebe. Atomic: o efeito é confirmado junto com a aceitação de um inbox, uma "\
+                "vez. Durable: ao menos uma vez, e uma repetição tem o id pelo qual o destino a reconhece. Best effort: uma repetição pode ter efeito de novo, "\
+                "ou o aceito pode se perder; com o motivo."},                                                           \
+   .operands = "",                                                                                                      \
+   .shared = TRILHA_CLI_STORE | TRILHA_CLI_JSON,                                                                        \
+   .options = trilha_cli_outbox_schema_options,                                                                         \
+   .examples = {{"trilha outbox guarantees --schema billing", {"before a restore, say", "antes de uma restauração, digamos"}}}, \
+   .run = trilha_cli_run_outbox_guarantees},                                                                            \
   {.noun = "outbox",                                                                                                    \
    .name = "show",                                                                                                      \
    .summary = {"one message and its status for each destination", "uma mensagem e seu estado em cada destino"},         \
@@ -111,7 +129,7 @@
    .operand_kind = TRILHA_CLI_TEXT,                                                                                     \
    .operands_min = 0,                                                                                                   \
    .operands_max = 1,                                                                                                   \
-   .shared = TRILHA_CLI_STORE | TRILHA_CLI_DRY_RUN,                                                                     \
+   .shared = TRILHA_CLI_STORE | TRILHA_CLI_JSON | TRILHA_CLI_DRY_RUN,                                                   \
    .options = trilha_cli_outbox_retry_options,                                                                          \
    .run = trilha_cli_run_outbox_retry},                                                                                 \
   {.noun = "outbox",                                                                                                    \
@@ -125,7 +143,7 @@
    .operand_kind = TRILHA_CLI_TEXT,                                                                                     \
    .operands_min = 0,                                                                                                   \
    .operands_max = 1,                                                                                                   \
-   .shared = TRILHA_CLI_STORE | TRILHA_CLI_DRY_RUN,                                                                     \
+   .shared = TRILHA_CLI_STORE | TRILHA_CLI_JSON | TRILHA_CLI_DRY_RUN,                                                   \
    .options = trilha_cli_outbox_discard_options,                                                                        \
    .run = trilha_cli_run_outbox_discard},                                                                               \
   {.noun = "outbox",                                                                                                    \
@@ -148,14 +166,16 @@
    .name = "reconcile",                                                                                                 \
    .summary = {"record what a destination, asked, says about a message", "registrar o que um destino, consultado, diz sobre uma mensagem"},\
    .explains = {"Received, Applied, Refused, Unknown (it does not know the message) or Conflict (it holds other content under this id). A discard "\
-                "rests on what was recorded after the message failed.",                                                 \
+                "rests on what was recorded after the message failed. --exec asks for one message, or for all dead ones of a selection, and records each answer.",                                                \
                 "Received, Applied, Refused, Unknown (não conhece a mensagem) ou Conflict (tem outro conteúdo sob este id). Um descarte se apoia no "\
-                "que foi registrado depois da falha."},                                                                 \
-   .operands = "MESSAGE-ID",                                                                                            \
+                "que foi registrado depois da falha. --exec pergunta por uma mensagem, ou por todas as mortas de uma seleção, e registra cada resposta."},                                                                 \
+   .operands = "[MESSAGE-ID]",                                                                                           \
    .operand_kind = TRILHA_CLI_TEXT,                                                                                     \
-   .operands_min = 1,                                                                                                   \
+   .operands_min = 0,                                                                                                   \
    .operands_max = 1,                                                                                                   \
    .shared = TRILHA_CLI_STORE,                                                                                          \
+   .examples = {{"trilha outbox reconcile --destination erp --schema billing --code HTTP_422 --exec ./ask-erp",             \
+                 {"whatever it refused", "tudo o que ele recusou"}}},                                                    \
    .options = trilha_cli_outbox_reconcile_options,                                                                      \
    .run = trilha_cli_run_outbox_reconcile},                                                                             \
   {.noun = "outbox",                                                                                                    \
@@ -172,6 +192,63 @@
    .shared = TRILHA_CLI_STORE,                                                                                          \
    .options = trilha_cli_outbox_applied_options,                                                                        \
    .run = trilha_cli_run_outbox_applied},                                                                               \
+  {.noun = "outbox",                                                                                                    \
+   .name = "hold",                                                                                                      \
+   .summary = {"leave types to another dispatcher", "deixar tipos com outro despachante"},                              \
+   .explains = {"Says that another dispatcher delivers the types of PATTERN (a type, the beginning of one followed by *, or *). From now on this outbox "\
+                "accepts none of them and its workers send none: two live paths would repeat an effect. 'trilha outbox take' ends it.",\
+                "Diz que outro despachante entrega os tipos de PATTERN (um tipo, o começo de um seguido de *, ou *). A partir de agora este outbox não aceita "\
+                "nenhum deles e seus workers não enviam nenhum: dois caminhos vivos repetiriam um efeito. 'trilha outbox take' o encerra."},\
+   .operands = "PATTERN",                                                                                               \
+   .operand_kind = TRILHA_CLI_TEXT,                                                                                     \
+   .operands_min = 1,                                                                                                   \
+   .operands_max = 1,                                                                                                   \
+   .shared = TRILHA_CLI_STORE,                                                                                          \
+   .options = trilha_cli_outbox_hold_options,                                                                           \
+   .examples = {{"trilha outbox hold 'invoice.*' --holder old-relay --schema billing --reason 'moving over'", {"before its backlog is imported", "antes de importar seu acúmulo"}}},\
+   .run = trilha_cli_run_outbox_hold},                                                                                  \
+  {.noun = "outbox",                                                                                                    \
+   .name = "paths",                                                                                                     \
+   .summary = {"types that another dispatcher holds", "tipos que outro despachante detém"},                             \
+   .explains = {"Lists the types that this outbox neither accepts nor sends, with who delivers them, since when and why.",\
+                "Lista os tipos que este outbox não aceita nem envia, com quem os entrega, desde quando e por quê."},   \
+   .operands = "",                                                                                                      \
+   .shared = TRILHA_CLI_STORE | TRILHA_CLI_JSON,                                                                        \
+   .options = trilha_cli_outbox_schema_options,                                                                         \
+   .run = trilha_cli_run_outbox_paths},                                                                                 \
+  {.noun = "outbox",                                                                                                    \
+   .name = "import",                                                                                                    \
+   .summary = {"copy another dispatcher's backlog, once", "copiar o acúmulo de outro despachante, uma vez"},            \
+   .explains = {"Copies the rows that FILE describes (YAML or JSON; docs/moving.md) from a table of the same database into the outbox, in their order, with "\
+                "their ids and payloads, while their dispatcher holds the path of their types. Without --yes it only counts and checks. What is interrupted "\
+                "or killed goes on when it is run again, without a repeat or a gap. As the owner of the schema.",       \
+                "Copia as linhas que FILE descreve (YAML ou JSON; docs/moving.md) de uma tabela do mesmo banco para o outbox, na sua ordem, com seus ids e "\
+                "payloads, enquanto seu despachante detém o caminho dos seus tipos. Sem --yes apenas conta e confere. O que é interrompido ou morto continua "\
+                "quando é rodado de novo, sem repetição nem lacuna. Como dono do schema."},                             \
+   .operands = "FILE",                                                                                                  \
+   .operand_kind = TRILHA_CLI_FILE,                                                                                     \
+   .operands_min = 1,                                                                                                   \
+   .operands_max = 1,                                                                                                   \
+   .shared = TRILHA_CLI_STORE | TRILHA_CLI_JSON | TRILHA_CLI_DRY_RUN,                                                   \
+   .options = trilha_cli_outbox_import_options,                                                                         \
+   .examples = {{"trilha outbox import old-outbox.yaml --schema billing", {"what would be copied", "o que seria copiado"}},\
+                {"trilha outbox import old-outbox.yaml --schema billing --yes --reason 'moving over'", {"copy it", "copiá-lo"}}},\
+   .run = trilha_cli_run_outbox_import},                                                                                \
+  {.noun = "outbox",                                                                                                    \
+   .name = "take",                                                                                                      \
+   .summary = {"deliver types that another dispatcher held", "entregar tipos que outro despachante detinha"},           \
+   .explains = {"From now on this outbox accepts and sends the types of PATTERN, and nothing can be imported for them any more. Refused while the backlog of "\
+                "who held them is being imported, or when its table changed since. Lanes that were put aside go on. As the owner of the schema.",\
+                "A partir de agora este outbox aceita e envia os tipos de PATTERN, e nada mais pode ser importado para eles. Recusado enquanto o acúmulo de quem "\
+                "os detinha está sendo importado, ou se sua tabela mudou desde então. Faixas que estavam de lado seguem. Como dono do schema."},\
+   .operands = "PATTERN",                                                                                               \
+   .operand_kind = TRILHA_CLI_TEXT,                                                                                     \
+   .operands_min = 1,                                                                                                   \
+   .operands_max = 1,                                                                                                   \
+   .shared = TRILHA_CLI_STORE,                                                                                          \
+   .options = trilha_cli_outbox_take_options,                                                                           \
+   .examples = {{"trilha outbox take 'invoice.*' --schema billing --reason 'old relay is off'", {"after the import", "depois da importação"}}},\
+   .run = trilha_cli_run_outbox_take},                                                                                  \
   {.noun = "worker",                                                                                                    \
    .name = "run",                                                                                                       \
    .summary = {"deliver an outbox's messages to a destination", "entregar as mensagens de um outbox a um destino"},     \
@@ -228,6 +305,54 @@
    .examples = {{"trilha worker drain app1:4711:0badcafe --schema billing --reason 'new release'",                      \
                  {"before its machine is taken away", "antes de retirar a máquina"}}},                                  \
    .run = trilha_cli_run_worker_drain},                                                                                 \
+  {.noun = "service",                                                                                                   \
+   .name = "grant",                                                                                                     \
+   .summary = {"let workers dispatch a message type in a service's name", "deixar workers despachar um tipo de mensagem em nome de um serviço"}, \
+   .explains = {"CREDENTIAL may dispatch one message type of one tenant, and of one company where messages name one, to one destination: nothing else, and "\
+                "there are no wildcards. With the first grant the outbox is closed for good: from then on a message without a grant is dead-lettered "\
+                "(SERVICE_FORBIDDEN) and never sent. On PostgreSQL a credential is a role of the database that workers log in as or are members of, "\
+                "and only the owner of the outbox grants; on SQLite it is the name of 'worker run --service'. Rights in the database are another matter: "\
+                "'outbox grant'. Who and why are kept for good.",                                                       \
+                "CREDENTIAL pode despachar um tipo de mensagem de um inquilino, e de uma empresa quando as mensagens a nomeiam, para um destino: nada mais, e "\
+                "não há curingas. Com a primeira concessão o outbox se fecha de vez: daí em diante uma mensagem sem concessão é morta "\
+                "(SERVICE_FORBIDDEN) e nunca enviada. No PostgreSQL uma credencial é um papel do banco com que os workers entram ou de que são membros, "\
+                "e só o dono do outbox concede; no SQLite é o nome de 'worker run --service'. Direitos no banco são outra coisa: 'outbox grant'. Quem e "\
+                "por quê ficam guardados para sempre."},                                                                \
+   .operands = "CREDENTIAL",                                                                                            \
+   .operand_kind = TRILHA_CLI_TEXT,                                                                                     \
+   .operands_min = 1,                                                                                                   \
+   .operands_max = 1,                                                                                                   \
+   .shared = TRILHA_CLI_STORE,                                                                                          \
+   .options = trilha_cli_service_options,                                                                               \
+   .examples = {{"trilha service grant billing_relay --schema billing --destination erp --tenant acme --operation invoice.issued --reason 'contract 7'", \
+                 {"one type of one tenant", "um tipo de um inquilino"}}},                                               \
+   .run = trilha_cli_run_service_grant},                                                                                \
+  {.noun = "service",                                                                                                   \
+   .name = "revoke",                                                                                                    \
+   .summary = {"take such a grant back, from the next message on", "retirar essa concessão, a partir da próxima mensagem"}, \
+   .explains = {"Takes back what 'service grant' gave, named the same way. Running workers obey with their next message. What was dead-lettered for want of a grant "\
+                "goes on by 'outbox retry --code SERVICE_FORBIDDEN' once it is granted again.",                         \
+                "Retira o que 'service grant' deu, nomeado do mesmo modo. Workers em execução obedecem na próxima mensagem. O que morreu por falta de concessão "\
+                "segue com 'outbox retry --code SERVICE_FORBIDDEN' depois de concedido de novo."},                      \
+   .operands = "CREDENTIAL",                                                                                            \
+   .operand_kind = TRILHA_CLI_TEXT,                                                                                     \
+   .operands_min = 1,                                                                                                   \
+   .operands_max = 1,                                                                                                   \
+   .shared = TRILHA_CLI_STORE,                                                                                          \
+   .options = trilha_cli_service_options,                                                                               \
+   .examples = {{"trilha service revoke billing_relay --schema billing --destination erp --tenant acme --operation invoice.issued --reason 'contract ended'", \
+                 {"from the next message on", "a partir da próxima mensagem"}}},                                        \
+   .run = trilha_cli_run_service_revoke},                                                                               \
+  {.noun = "service",                                                                                                   \
+   .name = "list",                                                                                                      \
+   .summary = {"what workers may dispatch in whose name", "o que workers podem despachar em nome de quem"},             \
+   .explains = {"Lists every grant and how it stands, with who changed it last and why. While there is none, workers dispatch without a credential.", \
+                "Lista cada concessão e como está, com quem a mudou por último e por quê. Enquanto não há nenhuma, workers despacham sem credencial."}, \
+   .operands = "",                                                                                                      \
+   .shared = TRILHA_CLI_STORE | TRILHA_CLI_JSON,                                                                        \
+   .options = trilha_cli_outbox_schema_options,                                                                         \
+   .examples = {{"trilha service list --schema billing", {"with who and why", "com quem e por quê"}}},                  \
+   .run = trilha_cli_run_service_list},                                                                                 \
   {.noun = "inbox",                                                                                                     \
    .name = "list",                                                                                                      \
    .summary = {"what consumers accepted, and how often it came again", "o que consumidores aceitaram, e quantas vezes voltou"}, \

@@ -5,9 +5,12 @@
 #include "cli/cli_internal.h"
 #include "config/config.h"
 
-/* The file that --config names (default: trilha.yaml, if it is there), the environment and --store. On failure every
- * problem was told; the exit status is then 3, or 1 for a file that cannot be read. */
+/* The file that --config names (default: what TRILHA_CONFIG names, else trilha.yaml, if it is there), the environment
+ * and --store. On failure every problem was told; the exit status is then 3, or 1 for a file that cannot be read. */
 int trilha_cli_load_config(trilha_cli *cli, const trilha_cli_args *args, trilha_config **ret_config);
+/* For commands that are no part of the operators' side: the file that TRILHA_CONFIG names, and of the environment the
+ * settings below `telemetry`. Fails likewise. */
+int trilha_cli_load_telemetry(trilha_cli *cli, trilha_config **ret_config);
 
 /* The table of `trilha errors list`; the exit status. */
 int trilha_cli_show_error_codes(trilha_cli *cli);

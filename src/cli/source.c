@@ -7,9 +7,7 @@
 #include "cli/outbox_internal.h"
 #include "cli/outbox_messages.h"
 #include "cli/serve_internal.h"
-#include "trilha/relay.h"
-
-enum { DAY_MS = 86400000 };
+#include "cli/sources.h"
 
 /* Each source that the command line means. */
 typedef void (*of_source)(void *user, const trilha_config_source *source);
@@ -22,12 +20,7 @@ static int for_sources(trilha_cli *cli, const trilha_cli_args *args, of_source e
   const trilha_config_source *all = trilha_config_outboxes(config, &count);
   const char *name = args->operand_count > 0 ? args->operands[0] : NULL;
   const trilha_config_source *one = name == NULL ? NULL : trilha_config_outbox(config, trilha_text_of(name));
-  if (name != NULL && one == NULL) {
-    trilha_error error = {0};
-    trilha_error_set(&error, TRILHA_NOT_FOUND, "SOURCE_NOT_FOUND",
-                     "the configuration registers no source %s; `trilha source list` names them", name);
-    status = trilha_cli_fail(cli, &error);
-  }
+  if (name != NULL && one == NULL) status = trilha_cli_source_unknown(cli, name);
   for (size_t i = 0; status == TRILHA_EXIT_OK && i < count; i++)
     if (one == NULL || one == &all[i]) each(user, &all[i]);
   trilha_config_free(config);
@@ -45,20 +38,15 @@ static void put_destinations(trilha_buffer *out, const trilha_config_source *s) 
 
 static void put_source_json(trilha_cli_output *out, const trilha_config_source *s, trilha_text store,
                             trilha_text destinations) {
-  const struct {
-    const char *name;
-    int64_t number;
-  } numbers[] = {{"timeout_ms", s->timeout_ms},       {"margin_ms", s->margin_ms},   {"lease_ms", s->lease_ms},
-                 {"attempts", s->attempts},           {"backoff_ms", s->backoff_ms}, {"quota", s->quota},
-                 {"messages_days", s->messages_days}, {"inbox_days", s->inbox_days}, {"retry_days", s->retry_days},
-                 {"restore_days", s->restore_days}};
+  const char *name;
+  int64_t number;
   trilha_cli_puts(out, "{");
   trilha_cli_put_json_member(out, true, "source", s->name);
   trilha_cli_put_json_member(out, false, "store", store);
   trilha_cli_put_json_member(out, false, "schema", s->schema);
   trilha_cli_put_json_member(out, false, "destinations", destinations);
-  for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-    trilha_cli_putf(out, ",\"%s\":%lld", numbers[i].name, (long long)numbers[i].number);
+  for (size_t i = 0; (name = trilha_config_source_number(s, i, &number)) != NULL; i++)
+    trilha_cli_putf(out, ",\"%s\":%lld", name, (long long)number);
   trilha_cli_puts(out, "}\n");
 }
 
@@ -127,34 +115,12 @@ static void tell_error(checking *c, const char *check, trilha_status status, con
   tell(c, check, status == TRILHA_OK ? TRILHA_TEXT("") : trilha_text_of(error->text));
 }
 
-static trilha_status never_sent(void *user, const trilha_envelope *envelope, trilha_error *error) {
-  return TRILHA_INTERNAL;
-}
-
-/* The relay and the purge judge their own windows. */
 static void check_windows(checking *c) {
-  const trilha_config_source *s = c->source;
-  const trilha_transport transport = {TRILHA_TEXT("none"), never_sent, NULL};
-  const trilha_relay_options options = {.transports = &transport,
-                                        .transport_count = 1,
-                                        .timeout_ms = (unsigned)s->timeout_ms,
-                                        .margin_ms = (unsigned)s->margin_ms,
-                                        .lease_ms = (unsigned)s->lease_ms,
-                                        .attempts_max = (unsigned)s->attempts,
-                                        .backoff_max_ms = (unsigned)s->backoff_ms,
-                                        .inbox_retention_ms = s->inbox_days * DAY_MS,
-                                        .restore_window_ms = s->restore_days * DAY_MS};
-  const trilha_purge_options purge = {.messages_ms = s->messages_days * DAY_MS,
-                                      .inbox_ms = s->inbox_days * DAY_MS,
-                                      .retry_ms = s->retry_days * DAY_MS,
-                                      .restore_ms = s->restore_days * DAY_MS};
-  trilha_relay *relay = NULL;
   trilha_error error = {0};
-  trilha_status status = trilha_relay_new(&options, &relay, &error);
-  trilha_relay_free(relay);
+  trilha_status status = trilha_cli_source_check_delivery(c->source, &error);
   tell_error(c, "delivery windows", status, &error);
   error = (trilha_error){0};
-  status = trilha_purge_check(&purge, &error);
+  status = trilha_cli_source_check_retention(c->source, &error);
   tell_error(c, "retention windows", status, &error);
 }
 

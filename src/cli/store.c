@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "cli/cli_internal.h"
 #include "cli/messages.h"
+#include "cli/serve_internal.h"
 
 static void add_styled(trilha_buffer *line, const trilha_cli *cli, const char *code) {
   if (cli->err.colour) trilha_buffer_add_string(line, code);
@@ -43,35 +43,38 @@ static void on_diagnostic(void *user, const trilha_diagnostic *diagnostic) {
   (void)written; /* nowhere left to say it */
 }
 
-static const char *environment(const char *name) {
-  const char *value = getenv(name);
-  return value == NULL || value[0] == '\0' ? NULL : value;
-}
-
-/* OpenTelemetry's own variables: what runs beside other instrumented programs is set up like them. */
-static trilha_otlp_options otlp_options(void) {
-  const char *disabled = environment("OTEL_SDK_DISABLED");
+/* Texts live as long as the configuration. OpenTelemetry's own switch works here as in other instrumented programs. */
+static trilha_otlp_options otlp_options(const trilha_config *config) {
+  const char *disabled = getenv("OTEL_SDK_DISABLED");
   if (disabled != NULL && strcasecmp(disabled, "true") == 0) return (trilha_otlp_options){0};
-  return (trilha_otlp_options){.endpoint = environment("OTEL_EXPORTER_OTLP_ENDPOINT"),
-                               .headers = environment("OTEL_EXPORTER_OTLP_HEADERS"),
-                               .ca_file = environment("OTEL_EXPORTER_OTLP_CERTIFICATE"),
-                               .service_name = environment("OTEL_SERVICE_NAME")};
+  return (trilha_otlp_options){.endpoint = trilha_config_text(config, TRILHA_SETTING_OTLP_ENDPOINT).data,
+                               .headers = trilha_config_text(config, TRILHA_SETTING_OTLP_HEADERS).data,
+                               .ca_file = trilha_config_text(config, TRILHA_SETTING_OTLP_CERTIFICATE).data,
+                               .service_name = trilha_config_text(config, TRILHA_SETTING_TELEMETRY_SERVICE_NAME).data,
+                               .interval_ms = (unsigned)trilha_config_number(config, TRILHA_SETTING_OTLP_INTERVAL_MS),
+                               .timeout_ms = (unsigned)trilha_config_number(config, TRILHA_SETTING_OTLP_TIMEOUT_MS),
+                               .queue_max = (unsigned)trilha_config_number(config, TRILHA_SETTING_OTLP_QUEUE_MAX),
+                               .flush_ms = (unsigned)trilha_config_number(config, TRILHA_SETTING_OTLP_FLUSH_MS)};
 }
 
 trilha_options trilha_cli_options(trilha_cli *cli) {
   return (trilha_options){.store_url = cli->store_url,
                           .keyring = cli->keyring,
                           .user = trilha_cli_user(cli->user, sizeof cli->user).data,
-                          .diagnostics = {.emit = on_diagnostic, .user = cli},
-                          .otlp = otlp_options()};
+                          .diagnostics = {.emit = on_diagnostic, .user = cli}};
 }
 
 int trilha_cli_open(trilha_cli *cli, trilha **ret_handle) {
   trilha_options options = trilha_cli_options(cli);
+  trilha_config *config = NULL;
   trilha_error error = {0};
+  int code = trilha_cli_load_telemetry(cli, &config);
+  if (code != TRILHA_EXIT_OK) return code;
+  options.otlp = otlp_options(config);
   trilha_status status = trilha_open(&options, ret_handle, &error);
+  trilha_config_free(config); /* opening copied what it keeps */
   if (status == TRILHA_OK) return TRILHA_EXIT_OK;
-  int code = trilha_cli_fail(cli, &error);
+  code = trilha_cli_fail(cli, &error);
   return status == TRILHA_USAGE ? code : TRILHA_EXIT_UNAVAILABLE;
 }
 

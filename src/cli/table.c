@@ -135,6 +135,19 @@ void trilha_cli_rows_begin(trilha_cli_rows *rows, trilha_cli *cli, const char *c
   for (size_t i = 0; i < columns; i++) trilha_cli_table_add(&rows->table, trilha_text_of(headings[i]));
 }
 
+void trilha_cli_rows_put(trilha_cli_rows *rows, const char *const *members, const trilha_text *texts, size_t count) {
+  trilha_cli_output *out = &rows->cli->out;
+  rows->count++;
+  if (rows->cli->json) trilha_cli_puts(out, "{");
+  for (size_t i = 0; i < count; i++) {
+    if (rows->cli->json)
+      trilha_cli_put_json_member(out, i == 0, members[i], texts[i]);
+    else
+      trilha_cli_table_add(&rows->table, texts[i]);
+  }
+  if (rows->cli->json) trilha_cli_puts(out, "}\n");
+}
+
 void trilha_cli_rows_end(trilha_cli_rows *rows, trilha_status status, trilha_cli_words none) {
   trilha_cli *cli = rows->cli;
   if (status == TRILHA_OK && !cli->json && rows->count > 0) trilha_cli_table_print(cli, &rows->table);

@@ -1,4 +1,5 @@
 /* cli/token: `trilha token issue`, for local development. */
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "access/token.h"
@@ -27,6 +28,14 @@ const trilha_cli_option trilha_cli_token_options[] = {
     {"role", 0, TRILHA_CLI_TEXT, false, 0, "ROLE", {"the claim role; default admin", "o claim role; padrão admin"}},
     {"audience", 0, TRILHA_CLI_TEXT, false, 0, "NAME", {"the claim aud; default trilha", "o claim aud; padrão trilha"}},
     {"issuer", 0, TRILHA_CLI_TEXT, false, 0, "NAME", {"the claim iss; default: none", "o claim iss; padrão: nenhum"}},
+    {"tenant",
+     't',
+     TRILHA_CLI_TEXT,
+     true,
+     0,
+     "TENANT",
+     {"one of the claim tenant, * for all; repeats; default: none",
+      "um do claim tenant, * para todos; repetível; padrão: nenhum"}},
     {NULL, 0, TRILHA_CLI_FLAG, false, 0, NULL, {NULL, NULL}},
 };
 
@@ -38,18 +47,27 @@ static trilha_text or_else(trilha_text given, const char *otherwise) {
 static trilha_status audit(trilha *handle, const char *path, const trilha_token_claims *claims, trilha_text user,
                            trilha_error *err) {
   char expires[TRILHA_TIMESTAMP_SIZE];
+  TRILHA_BUFFER_SCOPED tenants;
+  trilha_buffer_init(&tenants, 0);
   trilha_timestamp_format(claims->expires_s * 1000000, expires);
+  for (size_t i = 0; i < claims->tenant_count; i++) {
+    if (i > 0) trilha_buffer_add_string(&tenants, ", ");
+    trilha_buffer_add_text(&tenants, claims->tenants[i]);
+  }
+  trilha_status status = trilha_buffer_check(&tenants, err);
+  if (status != TRILHA_OK) return status;
   const trilha_audit_pair pairs[] = {{"key", trilha_text_of(path)},
                                      {"role", claims->role},
                                      {"audience", claims->audience},
-                                     {"expires", trilha_text_of(expires)}};
+                                     {"expires", trilha_text_of(expires)},
+                                     {"tenants", trilha_buffer_text(&tenants)}};
   const trilha_audit_entry entry = {.entity = TRILHA_TEXT("token"),
                                     .entity_id = claims->subject,
                                     .change_type = TRILHA_TEXT("Created"),
                                     .action = TRILHA_TEXT("trilha.token.issued"),
                                     .user = user,
                                     .pairs = pairs,
-                                    .pair_count = sizeof pairs / sizeof pairs[0]};
+                                    .pair_count = sizeof pairs / sizeof pairs[0] - (claims->tenant_count == 0)};
   return trilha_audit_write(handle, &entry, err);
 }
 
@@ -86,5 +104,9 @@ int trilha_cli_run_token_issue(trilha_cli *cli, const trilha_cli_args *args) {
                                 .role = or_else(trilha_cli_text(args, "role"), "admin"),
                                 .issued_s = now_s,
                                 .expires_s = now_s + 60 * trilha_cli_number(args, "minutes", MINUTES_DEFAULT)};
-  return issue(cli, args->operands[0], &claims, user);
+  trilha_text *tenants = trilha_cli_values(args, "tenant", &claims.tenant_count);
+  claims.tenants = tenants;
+  int status = issue(cli, args->operands[0], &claims, user);
+  free(tenants);
+  return status;
 }

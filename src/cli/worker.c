@@ -1,5 +1,6 @@
 /* cli/worker: `trilha worker run`: a relay whose transport is the event log, standard output, a webhook or a program.
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -9,19 +10,29 @@
 #include "cli/messages.h"
 #include "cli/outbox_internal.h"
 #include "cli/outbox_messages.h"
+#include "cli/relays.h"
 #include "cli/stop.h"
-#include "trilha/relay.h"
 
 enum { SECONDS_MAX = 86400, COUNT_MAX = 1000000, REFUSED_STATUS = 65 /* EX_DATAERR */, REASON_BYTES_MAX = 500 };
 
 typedef struct worker {
   trilha_cli *cli;
-  char **argv; /* of --exec, ended by NULL */
-  trilha_relay *relay;
+  char **argv;           /* of --exec, ended by NULL */
+  pthread_mutex_t lines; /* standard output: one message at a time, whichever source it is of */
+  trilha_cli_relays relays;
 } worker;
 
 /* --- transports: each returns as trilha_send says
  * ------------------------------------------------------------------------ */
+
+static bool put_line(worker *w, trilha_text json) {
+  pthread_mutex_lock(&w->lines);
+  trilha_cli_put(&w->cli->out, json);
+  trilha_cli_puts(&w->cli->out, "\n");
+  bool written = trilha_cli_flush(&w->cli->out);
+  pthread_mutex_unlock(&w->lines);
+  return written;
+}
 
 static trilha_status send_to_stdout(void *user, const trilha_envelope *envelope, trilha_error *error) {
   worker *w = user;
@@ -29,11 +40,10 @@ static trilha_status send_to_stdout(void *user, const trilha_envelope *envelope,
   size_t size = 0;
   trilha_status status = trilha_envelope_to_json(envelope, &json, &size, error);
   if (status != TRILHA_OK) return status;
-  trilha_cli_put(&w->cli->out, (trilha_text){json, size});
-  trilha_cli_puts(&w->cli->out, "\n");
+  bool written = put_line(w, (trilha_text){json, size});
   trilha_free(json);
-  if (trilha_cli_flush(&w->cli->out)) return TRILHA_OK;
-  trilha_relay_stop(w->relay); /* nobody reads any more: the message stays for the next worker */
+  if (written) return TRILHA_OK;
+  trilha_cli_relays_stop(&w->relays); /* nobody reads any more: the message stays for the next worker */
   return trilha_error_set_errno(error, TRILHA_UNAVAILABLE, "OUTPUT_FAILED", w->cli->out.os_errno,
                                 "standard output cannot be written");
 }
@@ -87,15 +97,23 @@ static trilha_status send_to_command(void *user, const trilha_envelope *envelope
  * ---------------------------------------------------------------------------------------------------------------- */
 
 static int take_number(trilha_cli *cli, const trilha_cli_args *args, const char *name, int max, unsigned scale,
-                       unsigned *ret_value) {
-  int64_t value = trilha_cli_number(args, name, 0);
-  if (value > max) return trilha_cli_usage(cli, SAY_NUMBER_TOO_LARGE, name, max);
-  *ret_value = (unsigned)value * scale;
+                       unsigned *value) {
+  if (!trilha_cli_has(args, name)) return TRILHA_EXIT_OK;
+  int64_t given = trilha_cli_number(args, name, 0);
+  if (given > max) return trilha_cli_usage(cli, SAY_NUMBER_TOO_LARGE, name, max);
+  *value = (unsigned)given * scale;
   return TRILHA_EXIT_OK;
 }
 
-static int take_options(trilha_cli *cli, const trilha_cli_args *args, trilha_relay_options *o) {
-  *o = (trilha_relay_options){.outbox = trilha_cli_outbox_options(cli, args), .once = trilha_cli_has(args, "once")};
+static int check_options(trilha_cli *cli, const trilha_cli_args *args) {
+  int ways = trilha_cli_has(args, "bus") + trilha_cli_has(args, "stdout") + trilha_cli_has(args, "exec") +
+             trilha_cli_has(args, "webhook");
+  if (trilha_cli_text(args, "destination").size == 0) return trilha_cli_usage(cli, SAY_OPTION_MISSING, "destination");
+  return ways == 1 ? TRILHA_EXIT_OK : trilha_cli_usage(cli, SAY_WORKER_TRANSPORT);
+}
+
+/* What the command line says goes before what the source says. */
+static int take_windows(trilha_cli *cli, const trilha_cli_args *args, trilha_relay_options *o) {
   const struct {
     const char *name;
     int max;
@@ -106,34 +124,58 @@ static int take_options(trilha_cli *cli, const trilha_cli_args *args, trilha_rel
                  {"backoff", SECONDS_MAX, 1000, &o->backoff_max_ms},
                  {"attempts", COUNT_MAX, 1, &o->attempts_max},
                  {"quota", COUNT_MAX, 1, &o->tenant_quota}};
-  if (trilha_cli_text(args, "destination").size == 0) return trilha_cli_usage(cli, SAY_OPTION_MISSING, "destination");
-  int ways = trilha_cli_has(args, "bus") + trilha_cli_has(args, "stdout") + trilha_cli_has(args, "exec") +
-             trilha_cli_has(args, "webhook");
-  if (ways != 1) return trilha_cli_usage(cli, SAY_WORKER_TRANSPORT);
-  for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-    int status = take_number(cli, args, numbers[i].name, numbers[i].max, numbers[i].scale, numbers[i].value);
-    if (status != TRILHA_EXIT_OK) return status;
-  }
-  return TRILHA_EXIT_OK;
+  int status = TRILHA_EXIT_OK;
+  for (size_t i = 0; status == TRILHA_EXIT_OK && i < sizeof numbers / sizeof numbers[0]; i++)
+    status = take_number(cli, args, numbers[i].name, numbers[i].max, numbers[i].scale, numbers[i].value);
+  return status;
 }
 
 /* --- running
  * ------------------------------------------------------------------------------------------------------------------ */
 
-static void stop_relay(void *user) {
-  trilha_relay_stop(user);
+static int add_relay(worker *w, const trilha_cli_args *args, const trilha_transport *transport,
+                     const trilha_config_source *source) {
+  trilha_relay_options o = {.outbox = trilha_cli_outbox_options(w->cli, args),
+                            .transports = transport,
+                            .transport_count = 1,
+                            .once = trilha_cli_has(args, "once"),
+                            .credential = trilha_cli_value(args, "service")};
+  trilha_error error = {0};
+  trilha_status status = TRILHA_OK;
+  if (source != NULL) {
+    o.outbox.url = source->store.data;
+    o.outbox.schema = source->schema.data;
+    trilha_cli_source_relay(source, &o);
+    status = trilha_cli_source_check_retention(source, &error);
+    if (status != TRILHA_OK) trilha_error_while(&error, "reading the source %s", source->name.data);
+  }
+  if (status != TRILHA_OK) return trilha_cli_fail(w->cli, &error);
+  int taken = take_windows(w->cli, args, &o);
+  if (taken != TRILHA_EXIT_OK) return taken;
+  status = trilha_cli_relays_add(&w->relays, &o, source == NULL ? NULL : source->name.data, &error);
+  return status == TRILHA_OK ? TRILHA_EXIT_OK : trilha_cli_fail(w->cli, &error);
 }
 
-static int run_relay(worker *w, const trilha_relay_options *options) {
+/* The command line's outbox, or each of the sources that has the destination. */
+static int add_relays(worker *w, const trilha_cli_args *args, const trilha_transport *transport,
+                      const trilha_cli_sources *sources) {
+  int status = sources->count == 0 ? add_relay(w, args, transport, NULL) : TRILHA_EXIT_OK;
+  for (size_t i = 0; status == TRILHA_EXIT_OK && i < sources->count; i++)
+    if (trilha_cli_source_serves(sources->list[i], transport->destination))
+      status = add_relay(w, args, transport, sources->list[i]);
+  if (status == TRILHA_EXIT_OK && w->relays.count == 0)
+    return trilha_cli_usage(w->cli, SAY_NO_SOURCE_SERVES, transport->destination.data);
+  return status;
+}
+
+static int run_relays(worker *w) {
   trilha_cli_stop stop = {.signals = -1, .wake = -1};
   trilha_relay_counts counts = {0};
   trilha_error error = {0};
-  trilha_status status = trilha_relay_new(options, &w->relay, &error);
-  if (status == TRILHA_OK) status = trilha_cli_stop_watch(&stop, stop_relay, w->relay, &error);
-  if (status == TRILHA_OK) status = trilha_relay_run(w->relay, &error);
+  trilha_status status = trilha_cli_stop_watch(&stop, trilha_cli_relays_stop, &w->relays, &error);
+  if (status == TRILHA_OK) status = trilha_cli_relays_run(&w->relays, &error);
   trilha_cli_stop_done(&stop);
-  trilha_relay_counted(w->relay, &counts);
-  trilha_relay_free(w->relay);
+  trilha_cli_relays_count(&w->relays, &counts);
   if (status != TRILHA_OK) return trilha_cli_fail(w->cli, &error);
   trilha_cli_say(w->cli, SAY_WORKER_DONE, (long long)counts.sent, (long long)counts.failed, (long long)counts.dead);
   return TRILHA_EXIT_OK;
@@ -146,44 +188,67 @@ static char **words_of(const trilha_cli_args *args) {
   return argv;
 }
 
-static int open_log(trilha_cli *cli, const trilha_cli_args *args, trilha **ret_handle) {
+/* Of registered sources the log is the configuration's own store. */
+static int open_log(trilha_cli *cli, const trilha_cli_args *args, const trilha_cli_sources *sources,
+                    trilha **ret_handle) {
   const char *producer = cli->store_url, *log = trilha_cli_value(args, "log");
+  if (log == NULL && sources->config != NULL) log = trilha_config_text(sources->config, TRILHA_SETTING_STORE).data;
   if (log != NULL) cli->store_url = log;
   int status = trilha_cli_open(cli, ret_handle);
   cli->store_url = producer;
   return status;
 }
 
-int trilha_cli_run_worker(trilha_cli *cli, const trilha_cli_args *args) {
-  worker w = {.cli = cli};
-  trilha *handle = NULL;
-  trilha_webhook *webhook = NULL;
-  trilha_relay_options options;
-  int status = take_options(cli, args, &options);
-  if (status != TRILHA_EXIT_OK) return status;
-  trilha_cli_stop_hold();
-  trilha_transport transport = {
-      .destination = trilha_cli_text(args, "destination"), .send = send_to_stdout, .user = &w, .at_once = 1};
+/* What the transport needs: each may be there or not. */
+typedef struct way {
+  trilha *handle;
+  trilha_webhook *webhook;
+  trilha_transport transport;
+} way;
+
+static int open_way(worker *w, const trilha_cli_args *args, const trilha_cli_sources *sources, way *out) {
+  int status = TRILHA_EXIT_OK;
+  out->transport = (trilha_transport){.destination = trilha_cli_text(args, "destination"),
+                                      .send = send_to_stdout,
+                                      .user = w,
+                                      .at_once = 1,
+                                      .guarantee = TRILHA_GUARANTEE_BEST_EFFORT,
+                                      .because = "who reads the lines is not asked whether it kept them"};
   if (trilha_cli_has(args, "exec")) {
-    transport.send = send_to_command;
-    transport.at_once = 0; /* a process for each message under way */
-    w.argv = words_of(args);
-    if (w.argv == NULL) return trilha_cli_usage(cli, SAY_NO_MEMORY);
+    out->transport.send = send_to_command;
+    out->transport.at_once = 0; /* a process for each message under way */
+    out->transport.guarantee = TRILHA_GUARANTEE_DURABLE;
+    out->transport.because = NULL;
+    w->argv = words_of(args);
+    if (w->argv == NULL) return trilha_cli_usage(w->cli, SAY_NO_MEMORY);
   } else if (trilha_cli_has(args, "bus")) {
-    status = open_log(cli, args, &handle);
-    transport.send = trilha_send_to_bus;
-    transport.at_once = 0;
-    transport.user = handle;
+    status = open_log(w->cli, args, sources, &out->handle);
+    out->transport.send = trilha_send_to_bus;
+    out->transport.at_once = 0;
+    out->transport.user = out->handle;
+    out->transport.guarantee = TRILHA_GUARANTEE_DURABLE;
+    out->transport.because = NULL;
+  } else if (trilha_cli_has(args, "webhook")) {
+    status = trilha_cli_webhook_open(w->cli, args, &out->webhook);
+    if (status == TRILHA_EXIT_OK) out->transport = trilha_webhook_transport(out->webhook, out->transport.destination);
   }
-  if (trilha_cli_has(args, "webhook")) {
-    status = trilha_cli_webhook_open(cli, args, &webhook);
-    if (status == TRILHA_EXIT_OK) transport = trilha_webhook_transport(webhook, transport.destination);
-  }
-  options.transports = &transport;
-  options.transport_count = 1;
-  if (status == TRILHA_EXIT_OK) status = run_relay(&w, &options);
-  trilha_webhook_free(webhook);
-  trilha_close(handle);
+  return status;
+}
+
+int trilha_cli_run_worker(trilha_cli *cli, const trilha_cli_args *args) {
+  worker w = {.cli = cli, .lines = PTHREAD_MUTEX_INITIALIZER};
+  trilha_cli_sources sources = {.count = 0};
+  way out = {.handle = NULL};
+  int status = check_options(cli, args);
+  if (status == TRILHA_EXIT_OK) status = trilha_cli_sources_take(cli, args, &sources);
+  trilha_cli_stop_hold();
+  if (status == TRILHA_EXIT_OK) status = open_way(&w, args, &sources, &out);
+  if (status == TRILHA_EXIT_OK) status = add_relays(&w, args, &out.transport, &sources);
+  if (status == TRILHA_EXIT_OK) status = run_relays(&w);
+  trilha_cli_relays_done(&w.relays);
+  trilha_webhook_free(out.webhook);
+  trilha_close(out.handle);
+  trilha_cli_sources_done(&sources);
   free(w.argv);
   return status;
 }

@@ -2,6 +2,7 @@
  * stands in a command line is read by everybody. */
 #include <stdlib.h>
 
+#include "access/signature.h"
 #include "base/error.h"
 #include "cli/messages.h"
 #include "cli/outbox_internal.h"
@@ -14,15 +15,6 @@ typedef struct words { /* of a text that they cut up in place */
   size_t count;
 } words;
 
-/* Words beyond the last are kept as one more, so that there being too many is seen. */
-static void split(char *text, words *out) {
-  static const char blanks[] = " \t\r\n";
-  char *rest = NULL;
-  for (char *word = strtok_r(text, blanks, &rest); word != NULL && out->count <= TRILHA_WEBHOOK_SECRETS_MAX;
-       word = strtok_r(NULL, blanks, &rest))
-    out->list[out->count++] = word;
-}
-
 static int read_secrets(trilha_cli *cli, const trilha_cli_args *args, trilha_buffer *text, words *out) {
   const char *path = trilha_cli_value(args, "secret-file"), *given = getenv("TRILHA_WEBHOOK_SECRETS");
   trilha_error error = {0};
@@ -34,7 +26,7 @@ static int read_secrets(trilha_cli *cli, const trilha_cli_args *args, trilha_buf
   trilha_buffer_add_char(text, '\n');
   if (status == TRILHA_OK) status = trilha_buffer_check(text, &error);
   if (status != TRILHA_OK) return trilha_cli_fail(cli, &error);
-  split(text->data, out);
+  out->count = trilha_signer_words(text->data, out->list);
   if (path != NULL && out->count == 0) return trilha_cli_usage(cli, SAY_SECRETS_NONE);
   return TRILHA_EXIT_OK;
 }

@@ -251,18 +251,28 @@ static trilha_status take_text(loading *l, trilha_setting setting, const char *t
   return status;
 }
 
+/* The setting's own variable, else the shared one; an empty one is as good as none. */
+static const char *variable_of(const trilha_config_sources *sources, trilha_setting s, const char **ret_source) {
+  const char *names[] = {trilha_settings[s].variable, trilha_settings[s].shared}, *part = sources->part;
+  size_t size = part == NULL ? 0 : strlen(part);
+  if (sources->environment == NULL) return NULL;
+  if (part != NULL && (strncmp(trilha_settings[s].name, part, size) != 0 || trilha_settings[s].name[size] != '.'))
+    return NULL;
+  for (size_t i = 0; i < 2 && names[i] != NULL; i++) {
+    const char *text = sources->environment(names[i]);
+    *ret_source = names[i];
+    if (text != NULL && text[0] != '\0') return text;
+  }
+  return NULL;
+}
+
 /* Every setting is looked at, so that all problems are told at once. */
 static trilha_status take_texts(loading *l, trilha_setting_origin origin) {
   trilha_status worst = TRILHA_OK;
   for (trilha_setting s = 0; s < TRILHA_SETTING_COUNT; s++) {
-    const char *text = NULL, *source = trilha_setting_variable(s);
-    if (origin == TRILHA_ORIGIN_FLAG) {
-      text = l->sources->flags[s];
-      source = trilha_setting_name(s);
-    } else if (l->sources->environment != NULL) {
-      text = l->sources->environment(source);
-    }
-    if (text == NULL || (text[0] == '\0' && origin == TRILHA_ORIGIN_ENVIRONMENT)) continue;
+    const char *source = trilha_setting_name(s);
+    const char *text = origin == TRILHA_ORIGIN_FLAG ? l->sources->flags[s] : variable_of(l->sources, s, &source);
+    if (text == NULL) continue;
     trilha_status status = take_text(l, s, text, source, origin);
     if (status == TRILHA_NO_MEMORY) return status;
     if (status != TRILHA_OK) worst = status;
@@ -352,8 +362,12 @@ void trilha_config_show_url(trilha_text url, trilha_buffer *out) {
 
 void trilha_config_show(const trilha_config *config, trilha_setting setting, trilha_buffer *out) {
   const trilha_config_value *value = &config->values[setting];
-  if (setting == TRILHA_SETTING_STORE) {
+  if (setting == TRILHA_SETTING_STORE || setting == TRILHA_SETTING_OTLP_ENDPOINT) {
     trilha_config_show_url(value->text, out);
+    return;
+  }
+  if (setting == TRILHA_SETTING_OTLP_HEADERS) {
+    if (value->text.data != NULL) trilha_buffer_add_string(out, "****");
     return;
   }
   if (!value->is_list) {

@@ -34,6 +34,7 @@ typedef enum trilha_setting {
   TRILHA_SETTING_ACCESS_AUDIENCE,
   TRILHA_SETTING_ACCESS_ROLE_CLAIM,
   TRILHA_SETTING_ACCESS_ROLE,
+  TRILHA_SETTING_ACCESS_TENANT_CLAIM,
   TRILHA_SETTING_ACCESS_CLOCK_SKEW_S,
   TRILHA_SETTING_LIMITS_CONNECTIONS,
   TRILHA_SETTING_LIMITS_WORKERS,
@@ -42,6 +43,14 @@ typedef enum trilha_setting {
   TRILHA_SETTING_LIMITS_REQUEST_MS,
   TRILHA_SETTING_LIMITS_RESPONSE_MS,
   TRILHA_SETTING_LIMITS_STOP_MS,
+  TRILHA_SETTING_TELEMETRY_SERVICE_NAME,
+  TRILHA_SETTING_OTLP_ENDPOINT,
+  TRILHA_SETTING_OTLP_HEADERS,
+  TRILHA_SETTING_OTLP_CERTIFICATE,
+  TRILHA_SETTING_OTLP_INTERVAL_MS,
+  TRILHA_SETTING_OTLP_TIMEOUT_MS,
+  TRILHA_SETTING_OTLP_QUEUE_MAX,
+  TRILHA_SETTING_OTLP_FLUSH_MS,
   TRILHA_SETTING_COUNT
 } trilha_setting;
 
@@ -68,7 +77,8 @@ typedef struct trilha_config_sources {
   const char *path;                        /* its name, for messages */
   char *(*environment)(const char *name);  /* getenv, or a test's; NULL: none */
   const char *flags[TRILHA_SETTING_COUNT]; /* as on the command line; NULL: not given */
-  trilha_config_report report;             /* called for every problem; may be NULL */
+  const char *part; /* "telemetry": of the environment only settings below this name are looked at; NULL: all */
+  trilha_config_report report; /* called for every problem; may be NULL */
   void *user;
 } trilha_config_sources;
 
@@ -91,23 +101,37 @@ trilha_setting_origin trilha_config_origin(const trilha_config *config, trilha_s
 /* "serve.api.port" and its environment variable. */
 const char *trilha_setting_name(trilha_setting setting);
 const char *trilha_setting_variable(trilha_setting setting);
-/* Appends the value as people may see it: a password in a URL reads "****". Nothing for an absent value. */
+/* Appends the value as people may see it: a password in a URL, and all of a secret, reads "****". Nothing for an absent
+ * value. */
 void trilha_config_show(const trilha_config *config, trilha_setting setting, trilha_buffer *out);
 
 /* --- registered outboxes ------------------------------------------------------------------------------------ */
 
+/* A destination that may record receipts over HTTP. */
+typedef struct trilha_config_callback {
+  trilha_text destination, secret_file;
+  const trilha_text *allow; /* addresses and networks */
+  size_t allow_count;
+} trilha_config_callback;
+
+enum { TRILHA_CONFIG_SOURCES_MAX = 64 }; /* the schema says so, too */
 /* One of `sources`; defaults are filled in. Texts are terminated. */
 typedef struct trilha_config_source {
   trilha_text name, store, schema; /* schema may be absent */
   const trilha_text *destinations;
   size_t destination_count;
-  int64_t timeout_ms, margin_ms, lease_ms, attempts, backoff_ms, quota;
+  const trilha_config_callback *callbacks;
+  size_t callback_count;
+  int64_t timeout_ms, margin_ms, lease_ms, attempts, backoff_ms, quota, batch, run;
+  int64_t scan_ms; /* 0: as the store needs */
   int64_t messages_days, inbox_days, retry_days, restore_days;
 } trilha_config_source;
 /* In the order of the file; names are unique. */
 const trilha_config_source *trilha_config_outboxes(const trilha_config *config, size_t *ret_count);
 /* NULL: there is none of this name. */
 const trilha_config_source *trilha_config_outbox(const trilha_config *config, trilha_text name);
+/* The i-th of its numbers by the name it has in the file: windows, counts and quotas. NULL: there are no more. */
+const char *trilha_config_source_number(const trilha_config_source *source, size_t i, int64_t *ret_number);
 /* Appends its store as people may see it. */
 void trilha_config_source_show(const trilha_config_source *source, trilha_buffer *out);
 

@@ -9,6 +9,7 @@
 typedef struct trilha_setting_row {
   const char *name;     /* path in the file, dots between */
   const char *variable; /* of the environment */
+  const char *shared;   /* a variable that other programs listen to as well; the one above wins; NULL: none */
 } trilha_setting_row;
 
 extern const trilha_setting_row trilha_settings[TRILHA_SETTING_COUNT];

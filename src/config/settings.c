@@ -27,6 +27,7 @@ const trilha_setting_row trilha_settings[TRILHA_SETTING_COUNT] = {
     [TRILHA_SETTING_ACCESS_AUDIENCE] = {"serve.access.audience", "TRILHA_SERVE_ACCESS_AUDIENCE"},
     [TRILHA_SETTING_ACCESS_ROLE_CLAIM] = {"serve.access.role_claim", "TRILHA_SERVE_ACCESS_ROLE_CLAIM"},
     [TRILHA_SETTING_ACCESS_ROLE] = {"serve.access.role", "TRILHA_SERVE_ACCESS_ROLE"},
+    [TRILHA_SETTING_ACCESS_TENANT_CLAIM] = {"serve.access.tenant_claim", "TRILHA_SERVE_ACCESS_TENANT_CLAIM"},
     [TRILHA_SETTING_ACCESS_CLOCK_SKEW_S] = {"serve.access.clock_skew_s", "TRILHA_SERVE_ACCESS_CLOCK_SKEW_S"},
     [TRILHA_SETTING_LIMITS_CONNECTIONS] = {"serve.limits.connections", "TRILHA_SERVE_LIMITS_CONNECTIONS"},
     [TRILHA_SETTING_LIMITS_WORKERS] = {"serve.limits.workers", "TRILHA_SERVE_LIMITS_WORKERS"},
@@ -35,6 +36,18 @@ const trilha_setting_row trilha_settings[TRILHA_SETTING_COUNT] = {
     [TRILHA_SETTING_LIMITS_REQUEST_MS] = {"serve.limits.request_ms", "TRILHA_SERVE_LIMITS_REQUEST_MS"},
     [TRILHA_SETTING_LIMITS_RESPONSE_MS] = {"serve.limits.response_ms", "TRILHA_SERVE_LIMITS_RESPONSE_MS"},
     [TRILHA_SETTING_LIMITS_STOP_MS] = {"serve.limits.stop_ms", "TRILHA_SERVE_LIMITS_STOP_MS"},
+    [TRILHA_SETTING_TELEMETRY_SERVICE_NAME] = {"telemetry.service_name", "TRILHA_TELEMETRY_SERVICE_NAME",
+                                               "OTEL_SERVICE_NAME"},
+    [TRILHA_SETTING_OTLP_ENDPOINT] = {"telemetry.otlp.endpoint", "TRILHA_TELEMETRY_OTLP_ENDPOINT",
+                                      "OTEL_EXPORTER_OTLP_ENDPOINT"},
+    [TRILHA_SETTING_OTLP_HEADERS] = {"telemetry.otlp.headers", "TRILHA_TELEMETRY_OTLP_HEADERS",
+                                     "OTEL_EXPORTER_OTLP_HEADERS"},
+    [TRILHA_SETTING_OTLP_CERTIFICATE] = {"telemetry.otlp.certificate", "TRILHA_TELEMETRY_OTLP_CERTIFICATE",
+                                         "OTEL_EXPORTER_OTLP_CERTIFICATE"},
+    [TRILHA_SETTING_OTLP_INTERVAL_MS] = {"telemetry.otlp.interval_ms", "TRILHA_TELEMETRY_OTLP_INTERVAL_MS"},
+    [TRILHA_SETTING_OTLP_TIMEOUT_MS] = {"telemetry.otlp.timeout_ms", "TRILHA_TELEMETRY_OTLP_TIMEOUT_MS"},
+    [TRILHA_SETTING_OTLP_QUEUE_MAX] = {"telemetry.otlp.queue_max", "TRILHA_TELEMETRY_OTLP_QUEUE_MAX"},
+    [TRILHA_SETTING_OTLP_FLUSH_MS] = {"telemetry.otlp.flush_ms", "TRILHA_TELEMETRY_OTLP_FLUSH_MS"},
 };
 
 const char *trilha_setting_name(trilha_setting setting) {

@@ -1,4 +1,6 @@
 /* eventlog/event: rows as public event objects and as JSON. */
+#include <string.h>
+
 #include "base/error.h"
 #include "base/uuid.h"
 #include "eventlog/eventlog.h"
@@ -49,10 +51,17 @@ trilha_status trilha_event_from_row(trilha_arena *arena, const trilha_event_row 
 
 /* --- JSON ------------------------------------------------------------------------------------------ */
 
+/* Names of columns: none of them needs an escape. */
 static void member_name(trilha_buffer *out, const char *name) {
-  if (out->data[out->size - 1] != '{') trilha_buffer_add_char(out, ',');
-  trilha_json_write_string(out, trilha_text_of(name));
-  trilha_buffer_add_char(out, ':');
+  size_t size = strlen(name);
+  if (!trilha_buffer_reserve(out, size + 4)) return;
+  if (out->data[out->size - 1] != '{') out->data[out->size++] = ',';
+  out->data[out->size++] = '"';
+  memcpy(out->data + out->size, name, size);
+  out->size += size;
+  out->data[out->size++] = '"';
+  out->data[out->size++] = ':';
+  out->data[out->size] = '\0';
 }
 
 static void member(trilha_buffer *out, const char *name, const char *value) {

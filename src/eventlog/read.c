@@ -97,6 +97,21 @@ static trilha_status compile_filter(const trilha_events_filter *f, trilha_event_
   return s;
 }
 
+/* Without a total one row more than the page holds is asked for, to see whether more follow. */
+static trilha_status fill_page(trilha_eventlog *log, const trilha_event_filter *filter, bool counted, gathered *g,
+                               trilha_events_page *page, trilha_error *err) {
+  trilha_status status =
+      log->store->op->events_query(log->store, filter, page->limite + (counted ? 0 : 1), page->deslocamento,
+                                   read_deadline(), gather, g, counted ? &page->total : NULL, err);
+  if (status != TRILHA_OK) return status;
+  size_t most = (size_t)page->limite;
+  page->linhas = g->events;
+  page->count = g->count > most ? most : g->count;
+  page->more = counted ? page->deslocamento + (int64_t)page->count < page->total : g->count > most;
+  if (!counted) page->total = -1;
+  return TRILHA_OK;
+}
+
 trilha_status trilha_eventlog_query(trilha_eventlog *log, const trilha_events_filter *filter,
                                     trilha_events_page **ret_page, trilha_error *err) {
   trilha_event_filter compiled;
@@ -112,16 +127,13 @@ trilha_status trilha_eventlog_query(trilha_eventlog *log, const trilha_events_fi
   page->limite = filter->limite == 0 ? TRILHA_QUERY_LIMIT_DEFAULT : filter->limite;
   if (page->limite > TRILHA_QUERY_LIMIT_MAX) page->limite = TRILHA_QUERY_LIMIT_MAX;
   page->deslocamento = filter->deslocamento;
-  status = log->store->op->events_query(log->store, &compiled, page->limite, page->deslocamento, read_deadline(),
-                                        gather, g, &page->total, err);
   page->memory = g;
+  status = fill_page(log, &compiled, !filter->without_total, g, page, err);
   if (status != TRILHA_OK) {
     trilha_error_while(err, "querying events");
     trilha_eventlog_page_free(page);
     return status;
   }
-  page->linhas = g->events;
-  page->count = g->count;
   *ret_page = page;
   return TRILHA_OK;
 }

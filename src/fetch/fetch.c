@@ -1,11 +1,10 @@
 /* fetch: on libcurl, one handle a request. */
 #include "fetch/fetch.h"
 
-#include <curl/curl.h>
-
 #include <stdio.h>
 
 #include "base/error.h"
+#include "fetch/late_curl.h"
 
 typedef struct exchange {
   const trilha_fetch_request *request;
@@ -99,6 +98,8 @@ static void tell_answer(CURL *curl, const trilha_fetch_request *request) {
 
 trilha_status trilha_fetch(const trilha_fetch_request *request, trilha_buffer *ret_body, trilha_error *err) {
   exchange e = {.request = request, .body = ret_body};
+  trilha_status status = trilha_curl_load(err);
+  if (status != TRILHA_OK) return status;
   CURL *curl = curl_easy_init();
   struct curl_slist *headers = NULL;
   if (curl == NULL || !add_headers(request, &headers)) {
@@ -109,7 +110,7 @@ trilha_status trilha_fetch(const trilha_fetch_request *request, trilha_buffer *r
   CURLcode code = set_up(curl, &e, headers);
   if (code == CURLE_OK) code = curl_easy_perform(curl);
   tell_answer(curl, request);
-  trilha_status status = judge(curl, &e, code, err);
+  status = judge(curl, &e, code, err);
   curl_easy_cleanup(curl);
   curl_slist_free_all(headers);
   return status;

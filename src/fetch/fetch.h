@@ -27,7 +27,7 @@ typedef struct trilha_fetch_request {
 
 /* OK: the answer came whole and its status is 2xx; ret_body (initialised by the caller) holds it. UNAVAILABLE
  * (FETCH_FAILED): it could not be had; the text never holds the URL's user or query. INVALID (FETCH_STATUS,
- * FETCH_TOO_LARGE, FETCH_URL). */
+ * FETCH_TOO_LARGE, FETCH_URL). UNSUPPORTED (LIBRARY_MISSING): libcurl is not installed. */
 trilha_status trilha_fetch(const trilha_fetch_request *request, trilha_buffer *ret_body,
                            trilha_error *err) TRILHA_MUST_USE;
 

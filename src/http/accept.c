@@ -110,10 +110,7 @@ static void take(trilha_http_server *server, farewells *f, int fd, const struct 
   trilha_http_engine *engine = server->engine; /* only this thread ends one, so it stays */
   pthread_mutex_unlock(&server->mutex);
   atomic_fetch_add(&engine->open, 1);
-  /* It closes the socket when it fails. */
-  if (MHD_add_connection(engine->daemon, fd, address, size) == MHD_YES) return;
-  atomic_fetch_sub(&engine->open, 1);
-  atomic_fetch_sub(&server->open, 1);
+  trilha_http_hand_over(engine, fd, address, size);
 }
 
 /* False when descriptors ran out: the caller waits a moment instead of spinning. */

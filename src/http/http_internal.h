@@ -2,16 +2,17 @@
 #ifndef TRILHA_HTTP_HTTP_INTERNAL_H
 #define TRILHA_HTTP_HTTP_INTERNAL_H
 
-#include <microhttpd.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
 #include "http/http.h"
+#include "http/late_microhttpd.h"
 
 /* One of the library's servers, with the certificate it was started with. A renewed certificate is a new one, which
  * takes the connections to come; the old one ends when its last connection has. */
+typedef struct trilha_http_arrival trilha_http_arrival;
 struct trilha_http_engine {
   trilha_http_server *server;
   struct MHD_Daemon *daemon;
@@ -20,9 +21,16 @@ struct trilha_http_engine {
   unsigned char fingerprint[TRILHA_SHA256_SIZE]; /* of certificate and key; zero without TLS */
   int64_t expires_s;
   struct trilha_http_engine *next; /* in server->retired */
+
+  pthread_t thread; /* all of the library's work and callbacks */
+  bool loop_runs;
+  atomic_bool loop_ends;
+  int wake;                      /* an eventfd; -1: none */
+  pthread_mutex_t mutex;         /* what follows */
+  trilha_http_arrival *arrivals; /* accepted, and not yet the library's */
 };
 
-/* An open connection: made and ended by the library's thread, its deadline read by ours. In server->connections, under
+/* An open connection: made and ended by the engine's thread, its deadline read by ours. In server->connections, under
  * the mutex. */
 typedef struct trilha_http_connection {
   int fd;
@@ -30,7 +38,7 @@ typedef struct trilha_http_connection {
   struct trilha_http_connection *next, *previous;
 } trilha_http_connection;
 
-/* A request and its answer. Owned by the library's thread, except between suspend and resume, when a worker has it. */
+/* A request and its answer. Owned by the engine's thread, except between suspend and resume, when a worker has it. */
 typedef struct trilha_http_exchange {
   trilha_http_server *server;
   trilha_http_engine *engine;
@@ -69,6 +77,15 @@ struct trilha_http_server {
 
 /* headers.c: fills the exchange's request from the library's and judges it: 0, or the status to refuse it with. */
 unsigned trilha_http_read_headers(trilha_http_exchange *exchange, const char *method, const char *version);
+
+/* loop.c */
+trilha_status trilha_http_loop_start(trilha_http_engine *engine, trilha_error *err) TRILHA_MUST_USE;
+/* Waits for its thread; the daemon may be stopped after it. */
+void trilha_http_loop_stop(trilha_http_engine *engine);
+/* From a worker: the exchange, which is not to be touched any more, is the engine's again. */
+void trilha_http_resume(trilha_http_exchange *exchange);
+/* A connection that is counted already, in the engine and in the server. Takes the descriptor. */
+void trilha_http_hand_over(trilha_http_engine *engine, int fd, const struct sockaddr *address, socklen_t size);
 
 /* accept.c */
 trilha_status trilha_http_listen(trilha_http_server *server, trilha_error *err) TRILHA_MUST_USE;

@@ -190,7 +190,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
 static struct MHD_Daemon *start_daemon(trilha_http_engine *e, const trilha_http_certificate *pair) {
   const trilha_http_options *o = &e->server->options;
   unsigned idle_s = (unsigned)((o->request_ms + o->response_ms) / 1000 + 1);
-  unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME;
+  unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME;
   struct MHD_OptionItem tls[] = {{MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)pair->chain},
                                  {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)pair->key},
                                  {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TRILHA_HTTP_TLS_PRIORITIES},
@@ -206,7 +206,9 @@ static struct MHD_Daemon *start_daemon(trilha_http_engine *e, const trilha_http_
 
 static void engine_free(trilha_http_engine *engine) {
   if (engine == NULL) return;
+  trilha_http_loop_stop(engine);
   if (engine->daemon != NULL) MHD_stop_daemon(engine->daemon);
+  pthread_mutex_destroy(&engine->mutex);
   free(engine);
 }
 
@@ -227,6 +229,8 @@ static trilha_status engine_new(trilha_http_server *s, const trilha_http_certifi
   trilha_http_engine *engine = calloc(1, sizeof *engine);
   if (engine == NULL) return trilha_error_no_memory(err);
   engine->server = s;
+  engine->wake = -1;
+  pthread_mutex_init(&engine->mutex, NULL);
   trilha_status status = TRILHA_OK;
   if (s->tls) {
     status = trilha_http_tls_check(pair, s->options.name, &engine->expires_s, err);
@@ -235,6 +239,7 @@ static trilha_status engine_new(trilha_http_server *s, const trilha_http_certifi
   if (status == TRILHA_OK && (engine->daemon = start_daemon(engine, pair)) == NULL)
     status = trilha_error_set_errno(err, TRILHA_IO, "LISTEN_FAILED", errno, "the %s listener does not start",
                                     s->options.name);
+  if (status == TRILHA_OK) status = trilha_http_loop_start(engine, err);
   if (status == TRILHA_OK)
     *ret_engine = engine;
   else
@@ -312,7 +317,8 @@ int64_t trilha_http_certificate_expires_s(trilha_http_server *server) {
  */
 
 static trilha_status start(trilha_http_server *s, const trilha_http_certificate *pair, trilha_error *err) {
-  trilha_status status = engine_new(s, pair, &s->engine, err);
+  trilha_status status = trilha_microhttpd_load(err);
+  if (status == TRILHA_OK) status = engine_new(s, pair, &s->engine, err);
   if (status == TRILHA_OK) status = trilha_http_listen(s, err);
   if (status != TRILHA_OK) return status;
   s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

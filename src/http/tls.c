@@ -1,9 +1,7 @@
 /* http: certificates, judged before anything is served with them. */
-#include <gnutls/gnutls.h>
-#include <gnutls/x509.h>
-
 #include "base/error.h"
 #include "http/http_internal.h"
+#include "http/late_gnutls.h"
 
 static trilha_status invalid(trilha_error *err, const char *name, const char *what, int code) {
   return trilha_error_set(err, TRILHA_INVALID, "CERTIFICATE_INVALID", "the %s listener's %s: %s", name, what,
@@ -27,6 +25,8 @@ static int expiry_of(gnutls_certificate_credentials_t pair, int64_t *ret_expires
 trilha_status trilha_http_tls_check(const trilha_http_certificate *certificate, const char *name,
                                     int64_t *ret_expires_s, trilha_error *err) {
   gnutls_certificate_credentials_t pair = NULL;
+  trilha_status status = trilha_gnutls_load(err);
+  if (status != TRILHA_OK) return status;
   int code = gnutls_certificate_allocate_credentials(&pair);
   if (code < 0) return trilha_error_no_memory(err);
   const gnutls_datum_t chain = {(unsigned char *)(uintptr_t)certificate->chain, (unsigned)strlen(certificate->chain)};

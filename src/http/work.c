@@ -54,7 +54,7 @@ static void *work(void *user) {
       e->answer.content_type = NULL;
     }
     e->answered = true;
-    MHD_resume_connection(e->connection); /* from here on it is the library's thread's */
+    trilha_http_resume(e);
   }
   return NULL;
 }

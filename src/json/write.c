@@ -29,16 +29,62 @@ static bool needs_escape(char c) {
   return (unsigned char)c < 0x20 || c == '"' || c == '\\';
 }
 
-void trilha_json_write_string(trilha_buffer *out, trilha_text text) {
-  trilha_buffer_add_char(out, '"');
-  size_t start = 0;
-  for (size_t i = 0; i < text.size; i++) {
-    if (!needs_escape(text.data[i])) continue;
-    trilha_buffer_append(out, text.data + start, i - start);
-    write_escape(out, (unsigned char)text.data[i]);
-    start = i + 1;
+/* No byte of the word needs an escape, or: one may. A byte below 0x20, or one that is zero once the quote or the
+ * backslash is taken out of it, borrows into its own high bit. */
+static bool is_plain_word(uint64_t word) {
+  const uint64_t ones = UINT64_MAX / 255, highs = ones * 0x80;
+  uint64_t quote = word ^ (ones * '"'), slash = word ^ (ones * '\\');
+  return ((((word - ones * 0x20) & ~word) | ((quote - ones) & ~quote) | ((slash - ones) & ~slash)) & highs) == 0;
+}
+
+static uint64_t eight_at(const char *data) {
+  uint64_t word;
+  memcpy(&word, data, sizeof word);
+  return word;
+}
+
+/* The last bytes, fewer than eight, from `at` on, as one word: with bytes before them that are known to be plain, or
+ * some of them twice, or blanks, which are plain. */
+static uint64_t last_of(const char *data, size_t at, size_t size) {
+  if (size >= 8) return eight_at(data + size - 8);
+  size_t left = size - at;
+  if (left >= 4) {
+    uint32_t first, last;
+    memcpy(&first, data + at, sizeof first);
+    memcpy(&last, data + size - sizeof last, sizeof last);
+    return first | (uint64_t)last << 32;
   }
-  if (text.size > start) trilha_buffer_append(out, text.data + start, text.size - start); /* empty: data may be NULL */
+  uint64_t word = UINT64_C(0x2020202020000000);
+  return word | (unsigned char)data[at] | (uint64_t)(unsigned char)data[at + left / 2] << 8 |
+         (uint64_t)(unsigned char)data[size - 1] << 16;
+}
+
+/* How many bytes from the start need no escape. */
+static size_t plain_prefix(const char *data, size_t size) {
+  size_t i = 0;
+  while (i + 8 <= size && is_plain_word(eight_at(data + i))) i += 8;
+  if (i == size || (size - i < 8 && is_plain_word(last_of(data, i, size)))) return size;
+  while (i < size && !needs_escape(data[i])) i++;
+  return i;
+}
+
+void trilha_json_write_string(trilha_buffer *out, trilha_text text) {
+  if (!trilha_buffer_reserve(out, text.size + 2)) return;
+  size_t at = text.size == 0 ? 0 : plain_prefix(text.data, text.size); /* empty: data may be NULL */
+  char *to = out->data + out->size;
+  *to++ = '"';
+  if (at > 0) memcpy(to, text.data, at);
+  to += at;
+  if (at == text.size) *to++ = '"';
+  *to = '\0';
+  out->size = (size_t)(to - out->data);
+  if (at == text.size) return;
+  while (at < text.size) {
+    write_escape(out, (unsigned char)text.data[at++]);
+    size_t plain = at == text.size ? 0 : plain_prefix(text.data + at, text.size - at);
+    trilha_buffer_append(out, text.data + at, plain);
+    at += plain;
+  }
   trilha_buffer_add_char(out, '"');
 }
 

@@ -43,6 +43,21 @@ trilha_status trilha_unsubscribe(trilha *handle, int64_t id, trilha_error *error
   return status == TRILHA_OK ? trilha_bus_unsubscribe(handle->bus, id, error) : status;
 }
 
+/* Before a handler runs: what cannot be written down is not done, and where nobody listens nothing is. */
+static trilha_status redeliver_audit(trilha *handle, trilha_text colonia, const trilha_event *event,
+                                     trilha_error *error) {
+  if (!trilha_bus_listens(handle->bus, trilha_text_of(event->tipo), colonia)) return TRILHA_OK;
+  const trilha_audit_pair pairs[] = {{"colonia", colonia}, {"tipo", trilha_text_of(event->tipo)}};
+  const trilha_audit_entry entry = {.entity = TRILHA_TEXT("event"),
+                                    .entity_id = trilha_text_of(event->event_id),
+                                    .change_type = TRILHA_TEXT("Accessed"),
+                                    .action = TRILHA_TEXT("trilha.event.redelivered"),
+                                    .user = trilha_text_of(handle->user),
+                                    .pairs = pairs,
+                                    .pair_count = 2};
+  return trilha_audit_write(handle, &entry, error);
+}
+
 /* The same protection as live: a failure is recorded, a success closes the dead letter (ruling R15). */
 trilha_status trilha_redeliver(trilha *handle, trilha_text tipo, trilha_text colonia, const trilha_event *event,
                                trilha_error *error) {
@@ -50,6 +65,8 @@ trilha_status trilha_redeliver(trilha *handle, trilha_text tipo, trilha_text col
   if (status != TRILHA_OK) return status;
   if (!trilha_text_is(tipo, event->tipo))
     return trilha_error_set(error, TRILHA_USAGE, "TYPE_MISMATCH", "the event is of another type");
+  status = redeliver_audit(handle, colonia, event, error);
+  if (status != TRILHA_OK) return status;
   trilha_reprocessor r = reprocessor(handle);
   return trilha_redeliver_event(&r, colonia, event, error);
 }

@@ -126,7 +126,7 @@ trilha_status trilha_outbox_grant(trilha_outbox *outbox, trilha_text role, trilh
   return trilha_error_set(error, TRILHA_USAGE, "DUTY_UNKNOWN", "a duty is producer, relay, consumer or operator");
 }
 
-static trilha_status check_pattern(trilha_text pattern, trilha_error *error) {
+trilha_status trilha_outbox_check_pattern(trilha_text pattern, trilha_error *error) {
   const char *star = pattern.size == 0 ? NULL : memchr(pattern.data, '*', pattern.size);
   if (pattern.size > 0 && pattern.size <= PATTERN_BYTES_MAX &&
       (star == NULL || star == pattern.data + pattern.size - 1))
@@ -151,7 +151,7 @@ trilha_status trilha_outbox_check_destination(trilha_text name, trilha_error *er
 trilha_status trilha_outbox_route_add(trilha_outbox *outbox, trilha_text type_pattern, trilha_text destination,
                                       trilha_error *error) {
   if (outbox == NULL) return trilha_outbox_missing(error, "the outbox");
-  trilha_status status = check_pattern(type_pattern, error);
+  trilha_status status = trilha_outbox_check_pattern(type_pattern, error);
   if (status == TRILHA_OK) status = trilha_outbox_check_destination(destination, error);
   return status == TRILHA_OK ? outbox->store->op->route_add(outbox->store, type_pattern, destination, error) : status;
 }
@@ -159,7 +159,7 @@ trilha_status trilha_outbox_route_add(trilha_outbox *outbox, trilha_text type_pa
 trilha_status trilha_outbox_route_remove(trilha_outbox *outbox, trilha_text type_pattern, trilha_text destination,
                                          trilha_error *error) {
   if (outbox == NULL) return trilha_outbox_missing(error, "the outbox");
-  trilha_status status = check_pattern(type_pattern, error);
+  trilha_status status = trilha_outbox_check_pattern(type_pattern, error);
   if (status == TRILHA_OK) status = trilha_outbox_check_destination(destination, error);
   return status == TRILHA_OK ? outbox->store->op->route_remove(outbox->store, type_pattern, destination, error)
                              : status;

@@ -14,6 +14,8 @@ trilha_status trilha_outbox_missing(trilha_error *error, const char *what);
 trilha_status trilha_outbox_read_id(trilha_text text, unsigned char id[16], trilha_error *error) TRILHA_MUST_USE;
 /* USAGE (REASON_MISSING) unless both are there. */
 trilha_status trilha_outbox_check_who(trilha_text user, trilha_text reason, trilha_error *error) TRILHA_MUST_USE;
+/* INVALID (PATTERN_INVALID). */
+trilha_status trilha_outbox_check_pattern(trilha_text pattern, trilha_error *error) TRILHA_MUST_USE;
 trilha_status trilha_outbox_check_destination(trilha_text name, trilha_error *error) TRILHA_MUST_USE;
 
 #endif

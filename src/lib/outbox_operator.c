@@ -135,57 +135,87 @@ static trilha_status select_lane(void *user, const trilha_outbox_lane *lane) {
   return s->visit == NULL ? TRILHA_OK : s->visit(s->user, lane);
 }
 
+/* A refusal of one message is its own; everything else would meet the next one too. */
+static bool is_of_one_message(const trilha_error *why) {
+  return why->status == TRILHA_CONFLICT;
+}
+
+static void keep_first_failure(trilha_outbox_tally *tally, const char *id, const trilha_error *why,
+                               trilha_error *first) {
+  if (tally->failed++ > 0) return;
+  memcpy(tally->first_failed, id, TRILHA_UUID_TEXT_SIZE);
+  (void)trilha_error_copy(first, why);
+}
+
 static trilha_status operate_each(trilha_outbox *outbox, const selected *s, trilha_outbox_operation operation,
-                                  bool discard, int64_t *ret_count, trilha_error *error) {
-  for (size_t i = 0; i < s->count; i++) {
+                                  bool discard, trilha_outbox_tally *tally, trilha_error *error) {
+  trilha_error first = {0};
+  for (bool goes_on = true; goes_on && tally->untried > 0;) {
     trilha_error own = {0};
-    operation.message_id = trilha_text_of(s->ids[i]);
-    trilha_status status = operate(outbox, &operation, discard, &own);
-    if (status == TRILHA_OK)
-      (*ret_count)++;
-    else if (strcmp(own.code, "LANE_NOT_DEAD") != 0) /* that one somebody else has changed meanwhile */
-      return trilha_error_copy(error, &own);
+    const char *id = s->ids[tally->selected - tally->untried--];
+    operation.message_id = trilha_text_of(id);
+    if (operate(outbox, &operation, discard, &own) == TRILHA_OK) {
+      tally->done++;
+    } else if (strcmp(own.code, "LANE_NOT_DEAD") == 0) {
+      tally->passed++; /* that one somebody else has changed meanwhile */
+    } else {
+      keep_first_failure(tally, id, &own, &first);
+      goes_on = is_of_one_message(&own);
+    }
   }
-  return TRILHA_OK;
+  if (tally->failed == 0) return TRILHA_OK;
+  trilha_error_while(&first, "changing message %s: of %lld selected %lld are done, %lld failed, %lld were not tried",
+                     tally->first_failed, (long long)tally->selected, (long long)tally->done, (long long)tally->failed,
+                     (long long)tally->untried);
+  return trilha_error_copy(error, &first);
+}
+
+static trilha_status check_all(const trilha_outbox *outbox, const trilha_outbox_lanes_filter *selection,
+                               const trilha_outbox_operation *operation, trilha_error *error) {
+  if (outbox == NULL || selection == NULL || operation == NULL)
+    return trilha_outbox_missing(error, "the outbox, the selection, the operation and the place for the tally");
+  trilha_status status = trilha_outbox_check_who(operation->user, operation->reason, error);
+  return status == TRILHA_OK ? trilha_outbox_check_destination(selection->destination, error) : status;
 }
 
 static trilha_status operate_all(trilha_outbox *outbox, const trilha_outbox_lanes_filter *selection,
                                  const trilha_outbox_operation *operation, bool discard, bool dry_run, selected *s,
-                                 int64_t *ret_count, trilha_error *error) {
-  if (outbox == NULL || selection == NULL || operation == NULL || ret_count == NULL)
-    return trilha_outbox_missing(error, "the outbox, the selection, the operation and the place for the count");
+                                 trilha_outbox_tally *ret_tally, trilha_error *error) {
+  if (ret_tally == NULL) return check_all(NULL, NULL, NULL, error);
+  *ret_tally = (trilha_outbox_tally){0};
+  trilha_status status = check_all(outbox, selection, operation, error);
+  if (status != TRILHA_OK) return status;
   trilha_outbox_lanes_filter asked = *selection;
   trilha_outbox_operation each = *operation;
-  *ret_count = 0;
   asked.status = TRILHA_TEXT("DeadLettered");
   if (asked.limit <= 0 || asked.limit > TRILHA_OUTBOX_LANES_MAX) asked.limit = TRILHA_OUTBOX_LANES_MAX;
   each.destination = asked.destination;
-  trilha_status status = trilha_outbox_check_who(each.user, each.reason, error);
-  if (status == TRILHA_OK) status = trilha_outbox_check_destination(asked.destination, error);
-  if (status != TRILHA_OK) return status;
   s->ids = calloc((size_t)asked.limit, sizeof *s->ids);
   if (s->ids == NULL) return trilha_error_no_memory(error);
   status = trilha_outbox_lanes(outbox, &asked, select_lane, s, error);
-  if (status == TRILHA_OK && dry_run) *ret_count = (int64_t)s->count;
-  if (status == TRILHA_OK && !dry_run) status = operate_each(outbox, s, each, discard, ret_count, error);
+  if (status == TRILHA_OK) {
+    ret_tally->selected = (int64_t)s->count;
+    *(dry_run ? &ret_tally->done : &ret_tally->untried) = (int64_t)s->count;
+  }
+  if (status == TRILHA_OK && !dry_run) status = operate_each(outbox, s, each, discard, ret_tally, error);
   free(s->ids);
   return status;
 }
 
 trilha_status trilha_outbox_retry_all(trilha_outbox *outbox, const trilha_outbox_lanes_filter *selection,
                                       const trilha_outbox_operation *operation, bool dry_run,
-                                      trilha_outbox_lane_visit visit, void *user, int64_t *ret_count,
+                                      trilha_outbox_lane_visit visit, void *user, trilha_outbox_tally *ret_tally,
                                       trilha_error *error) {
   selected s = {.visit = visit, .user = user};
-  return operate_all(outbox, selection, operation, false, dry_run, &s, ret_count, error);
+  return operate_all(outbox, selection, operation, false, dry_run, &s, ret_tally, error);
 }
 
 trilha_status trilha_outbox_discard_all(trilha_outbox *outbox, const trilha_outbox_lanes_filter *selection,
                                         const trilha_outbox_operation *operation, bool dry_run,
-                                        trilha_outbox_lane_visit visit, void *user, int64_t *ret_count,
+                                        trilha_outbox_lane_visit visit, void *user, trilha_outbox_tally *ret_tally,
                                         trilha_error *error) {
   selected s = {.visit = visit, .user = user};
-  return operate_all(outbox, selection, operation, true, dry_run, &s, ret_count, error);
+  return operate_all(outbox, selection, operation, true, dry_run, &s, ret_tally, error);
 }
 
 /* --- correcting -------------------------------------------------------------------------------------------------- */

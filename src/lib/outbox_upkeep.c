@@ -31,18 +31,25 @@ trilha_status trilha_inbox_list(trilha_outbox *outbox, const trilha_inbox_filter
                                 trilha_inbox_entry_visit visit, void *user, trilha_error *error) {
   inbox_asked asked;
   if (outbox == NULL || visit == NULL) return trilha_outbox_missing(error, "the outbox and the visitor");
+  trilha_inbox_place after;
   trilha_status status = read_filter(filter, &asked, error);
+  bool goes_on = asked.filter.after.data != NULL;
+  if (status == TRILHA_OK && goes_on) status = trilha_inbox_place_read(asked.filter.after, &after, error);
   if (status != TRILHA_OK) return status;
-  return outbox->store->op->inbox_list(outbox->store, &asked.filter, asked.message_id, visit, user, error);
+  return outbox->store->op->inbox_list(outbox->store, &asked.filter, asked.message_id, goes_on ? &after : NULL, visit,
+                                       user, error);
 }
 
 trilha_status trilha_inbox_conflicts(trilha_outbox *outbox, const trilha_inbox_filter *filter,
                                      trilha_inbox_conflict_visit visit, void *user, trilha_error *error) {
   inbox_asked asked;
   if (outbox == NULL || visit == NULL) return trilha_outbox_missing(error, "the outbox and the visitor");
+  int64_t below = INT64_MAX;
   trilha_status status = read_filter(filter, &asked, error);
+  if (status == TRILHA_OK && asked.filter.after.data != NULL && !trilha_inbox_place_number(asked.filter.after, &below))
+    status = trilha_inbox_place_refuse(error);
   if (status != TRILHA_OK) return status;
-  return outbox->store->op->inbox_conflicts(outbox->store, &asked.filter, asked.message_id, visit, user, error);
+  return outbox->store->op->inbox_conflicts(outbox->store, &asked.filter, asked.message_id, below, visit, user, error);
 }
 
 /* --- what the caller may ----------------------------------------------------------------------------------------- */
@@ -67,6 +74,14 @@ trilha_status trilha_outbox_worker_drain(trilha_outbox *outbox, trilha_text work
   if (outbox == NULL || worker.size == 0) return trilha_outbox_missing(error, "the outbox and the worker's name");
   trilha_status status = trilha_outbox_check_who(user, reason, error);
   return status == TRILHA_OK ? outbox->store->op->worker_drain(outbox->store, worker, user, reason, error) : status;
+}
+
+/* --- guarantees -------------------------------------------------------------------------------------------------- */
+
+trilha_status trilha_outbox_handlers(trilha_outbox *outbox, trilha_outbox_handler_visit visit, void *user,
+                                     trilha_error *error) {
+  if (outbox == NULL || visit == NULL) return trilha_outbox_missing(error, "the outbox and the visitor");
+  return outbox->store->op->handlers(outbox->store, visit, user, error);
 }
 
 /* --- numbers to watch -------------------------------------------------------------------------------------------- */

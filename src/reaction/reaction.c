@@ -11,11 +11,12 @@
 #include "base/fault.h"
 #include "base/text.h"
 
-enum { IDLE_MAX = 64 /* connections that are kept */, CONSUMER_CHARACTERS_MAX = 255 };
+enum { IDLE_MAX = 64 /* connections that are kept */, CONSUMER_CHARACTERS_MAX = 255, SETTINGS_BYTES_MAX = 40 };
+static const char SETTINGS_DEFAULT[] = "trilha";
 
 struct trilha_reaction {
   trilha_reaction_options options; /* its texts are this object's own */
-  char *url, *schema, *consumer;
+  char *url, *schema, *consumer, *settings;
   trilha_reaction_opener open;
   unsigned at_once;
 
@@ -23,12 +24,13 @@ struct trilha_reaction {
   trilha_reaction_store *idle[IDLE_MAX];
   size_t idle_count;
 
-  _Atomic int64_t effects, duplicates, conflicts, held, failed;
+  _Atomic int64_t effects, duplicates, conflicts, held, failed, closed;
 };
 
 struct trilha_reaction_call {
   trilha_reaction_store *store;
   const trilha_inbox_message *message;
+  trilha_scope scope;
 };
 
 struct pg_conn *trilha_reaction_postgres(const trilha_reaction_call *call) {
@@ -37,6 +39,10 @@ struct pg_conn *trilha_reaction_postgres(const trilha_reaction_call *call) {
 
 struct sqlite3 *trilha_reaction_sqlite(const trilha_reaction_call *call) {
   return call == NULL ? NULL : call->store->sqlite;
+}
+
+const trilha_scope *trilha_reaction_scope(const trilha_reaction_call *call) {
+  return call == NULL ? NULL : &call->scope;
 }
 
 trilha_status trilha_reaction_result(trilha_reaction_call *call, trilha_text result, trilha_error *error) {
@@ -51,11 +57,18 @@ static trilha_status take_connection(trilha_reaction *r, trilha_reaction_store *
   pthread_mutex_lock(&r->lock);
   trilha_reaction_store *store = r->idle_count > 0 ? r->idle[--r->idle_count] : NULL;
   pthread_mutex_unlock(&r->lock);
-  *ret_store = store;
-  return store != NULL ? TRILHA_OK : r->open(&r->options.inbox, ret_store, err);
+  if (store != NULL) {
+    *ret_store = store;
+    return TRILHA_OK;
+  }
+  trilha_status status = r->open(&r->options.inbox, ret_store, err);
+  if (status == TRILHA_OK) (*ret_store)->settings = r->settings == NULL ? SETTINGS_DEFAULT : r->settings;
+  return status;
 }
 
 static void give_back(trilha_reaction *r, trilha_reaction_store *store) {
+  atomic_fetch_add(&r->closed, store->closed);
+  store->closed = 0;
   pthread_mutex_lock(&r->lock);
   bool kept = r->idle_count < IDLE_MAX;
   if (kept) r->idle[r->idle_count++] = store;
@@ -124,13 +137,15 @@ static trilha_status react_to(trilha_reaction *r, trilha_reaction_store *store, 
     message.aggregate_sequence = e->aggregate_sequence;
     message.previous_sequence = e->previous_sequence;
   }
-  trilha_reaction_call call = {.store = store, .message = &message};
+  trilha_reaction_call call = {.store = store, .message = &message, .scope = trilha_envelope_scope(e)};
   trilha_inbox_answer answer = {0};
   trilha_deadline deadline = trilha_deadline_in_ms(e->timeout_ms);
   trilha_status status = not_for_good(store->op->begin(store, &message, e, deadline, &answer, err));
   if (status != TRILHA_OK) return fail(r, status);
   free(answer.result); /* a relay has no use for it */
-  return obey(r, answer.outcome, e, &call, err);
+  status = obey(r, answer.outcome, e, &call, err);
+  call = (trilha_reaction_call){0}; /* whoever kept it finds nothing of this message */
+  return status;
 }
 
 static trilha_status send(void *user, const trilha_envelope *envelope, trilha_error *error) {
@@ -147,8 +162,11 @@ static trilha_status send(void *user, const trilha_envelope *envelope, trilha_er
  */
 
 trilha_transport trilha_reaction_transport(trilha_reaction *reaction, trilha_text destination) {
-  return (trilha_transport){
-      .destination = destination, .send = send, .user = reaction, .at_once = reaction == NULL ? 0 : reaction->at_once};
+  return (trilha_transport){.destination = destination,
+                            .send = send,
+                            .user = reaction,
+                            .at_once = reaction == NULL ? 0 : reaction->at_once,
+                            .guarantee = TRILHA_GUARANTEE_ATOMIC};
 }
 
 void trilha_reaction_counted(const trilha_reaction *reaction, trilha_reaction_counts *ret_counts) {
@@ -157,7 +175,15 @@ void trilha_reaction_counted(const trilha_reaction *reaction, trilha_reaction_co
                                          .duplicates = atomic_load(&reaction->duplicates),
                                          .conflicts = atomic_load(&reaction->conflicts),
                                          .held = atomic_load(&reaction->held),
-                                         .failed = atomic_load(&reaction->failed)};
+                                         .failed = atomic_load(&reaction->failed),
+                                         .closed = atomic_load(&reaction->closed)};
+}
+
+/* set_config takes no other names; the text is a parameter all the same. */
+static bool is_setting(const char *name) {
+  size_t size = strlen(name);
+  if (size == 0 || size > SETTINGS_BYTES_MAX || (name[0] >= '0' && name[0] <= '9')) return false;
+  return strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == size;
 }
 
 static trilha_status check(const trilha_reaction_options *o, trilha_error *err) {
@@ -166,6 +192,11 @@ static trilha_status check(const trilha_reaction_options *o, trilha_error *err) 
   if (characters == 0 || characters > CONSUMER_CHARACTERS_MAX)
     return trilha_error_set(err, TRILHA_USAGE, "REACTION_OPTIONS", "the consumer's name has 1 to %d characters",
                             CONSUMER_CHARACTERS_MAX);
+  if (o->settings != NULL && !is_setting(o->settings))
+    return trilha_error_set(err, TRILHA_USAGE, "REACTION_OPTIONS",
+                            "the settings' names begin with lower-case letters, digits and _, at most %d, and no digit "
+                            "first",
+                            SETTINGS_BYTES_MAX);
   if (o->at_once > TRILHA_TRANSPORT_AT_ONCE_MAX)
     return trilha_error_set(err, TRILHA_USAGE, "REACTION_OPTIONS", "at most %d messages are handled at once",
                             TRILHA_TRANSPORT_AT_ONCE_MAX);
@@ -188,7 +219,7 @@ trilha_status trilha_reaction_make(const trilha_reaction_options *options, trilh
   r->open = open;
   r->at_once = options->at_once > 0 ? options->at_once : at_once;
   if (!copy(options->inbox.url, &r->url) || !copy(options->inbox.schema, &r->schema) ||
-      !copy(options->consumer, &r->consumer)) {
+      !copy(options->consumer, &r->consumer) || !copy(options->settings, &r->settings)) {
     trilha_reaction_free(r);
     return trilha_error_no_memory(err);
   }
@@ -207,5 +238,6 @@ void trilha_reaction_free(trilha_reaction *reaction) {
   free(r->url);
   free(r->schema);
   free(r->consumer);
+  free(r->settings);
   free(r);
 }

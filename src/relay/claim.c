@@ -75,8 +75,8 @@ static trilha_status keep_message(void *user, const trilha_outbox_row *row, tril
   if (lane->messages == NULL) return trilha_error_no_memory(err);
   trilha_outbox_row *kept = &lane->messages[lane->count];
   *kept = *row;
-  trilha_text *const texts[] = {&kept->company_id, &kept->message_type, &kept->version,
-                                &kept->origin,     &kept->traceparent,  &kept->payload};
+  trilha_text *const texts[] = {&kept->company_id,  &kept->message_type, &kept->version, &kept->origin,
+                                &kept->traceparent, &kept->payload,      &kept->held_by};
   trilha_status status = TRILHA_OK;
   for (size_t i = 0; status == TRILHA_OK && i < sizeof texts / sizeof texts[0]; i++)
     status = keep_text(arena, texts[i], err);
@@ -86,20 +86,39 @@ static trilha_status keep_message(void *user, const trilha_outbox_row *row, tril
 
 /* --- claiming ------------------------------------------------------------------------------------------------ */
 
+/* Where the next claim begins, and whether the last ones came round without a lane: a claim looks at only so many
+ * tenants. */
+static void follow(trilha_relay_round *round, size_t lanes, trilha_text after) {
+  if (!round->barren) {
+    round->floored = round->wrapped = false;
+    memcpy(round->barren_from, round->after, sizeof round->barren_from);
+  }
+  round->barren = lanes == 0;
+  round->floored = round->floored || round->floors.floored;
+  round->wrapped = round->wrapped || trilha_text_compare(after, trilha_text_of(round->after)) <= 0;
+  snprintf(round->after, sizeof round->after, "%.*s", (int)after.size, after.data);
+}
+
+static bool came_round(const trilha_relay_round *round) {
+  bool all = round->after[0] == '\0' || (round->wrapped && strcmp(round->after, round->barren_from) >= 0);
+  return round->barren && all;
+}
+
 static trilha_status lease(trilha_relay_round *round, trilha_relay_group *group, size_t lanes, trilha_error *err) {
   const trilha_relay_options *o = &round->worker->relay->options;
   trilha_outbox_store *store = round->worker->store;
   trilha_deadline end = trilha_deadline_in_ms(o->lease_ms);
   trilha_text after = {0};
-  const trilha_claim asked = {.destination = round->transport->destination,
-                              .owner = trilha_text_of(round->worker->relay->owner),
-                              .after = trilha_text_of(round->after),
-                              .lanes = (int64_t)lanes,
-                              .quota = o->tenant_quota,
-                              .lease_ms = o->lease_ms};
+  trilha_claim asked = {.destination = round->transport->destination,
+                        .owner = trilha_text_of(round->worker->relay->owner),
+                        .after = trilha_text_of(round->after),
+                        .lanes = (int64_t)lanes,
+                        .quota = o->tenant_quota,
+                        .lease_ms = o->lease_ms};
+  trilha_relay_floors_give(&round->floors, &asked);
   trilha_status status = store->op->claim(store, &asked, &group->arena, group->leases, &group->count, &after, err);
   if (status != TRILHA_OK) return status;
-  snprintf(round->after, sizeof round->after, "%.*s", (int)after.size, after.data);
+  follow(round, group->count, after);
   for (size_t i = 0; i < group->count; i++)
     group->lanes[i] =
         (trilha_sending){.round = round, .group = group, .lease = &group->leases[i], .lease_end = end, .next = NULL};
@@ -144,12 +163,26 @@ int64_t trilha_relay_idle_pause_ms(int64_t idle_ms, int64_t scan_ms) {
   return pause < scan_ms ? pause : scan_ms;
 }
 
+/* After a whole round without a lane: a relay that ends when nothing is due looks from the first lanes at once, others
+ * when it is time. */
+static void plan_after_nothing(trilha_relay_round *round, int64_t now) {
+  const trilha_relay_options *o = &round->worker->relay->options;
+  round->dry = !round->floored;
+  round->floors.all_first = o->once && round->floored;
+  round->claim_by = trilha_deadline_in_ms(
+      round->floors.all_first ? 0 : trilha_relay_idle_pause_ms((now - round->busy_ns) / 1000000, o->scan_ms));
+  if (round->floored)
+    round->claim_by = trilha_deadline_earlier(round->claim_by, trilha_relay_floors_next(&round->floors));
+}
+
 static void plan_next(trilha_relay_round *round, size_t lanes) {
   int64_t now = trilha_clock_monotonic_ns();
   if (lanes > 0) round->busy_ns = now;
-  round->dry = lanes == 0 && round->after[0] == '\0';
-  int64_t pause = trilha_relay_idle_pause_ms((now - round->busy_ns) / 1000000, round->worker->relay->options.scan_ms);
-  round->claim_by = trilha_deadline_in_ms(round->dry ? pause : 0);
+  round->dry = false;
+  round->claim_by = trilha_deadline_in_ms(0);
+  if (!came_round(round)) return;
+  plan_after_nothing(round, now);
+  round->barren = false;
 }
 
 static size_t room_in(trilha_relay_round *round) {

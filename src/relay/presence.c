@@ -1,6 +1,7 @@
 /* relay/presence: the relay's row among the workers of its outbox. Any of its threads says, when it is time, that the
  * relay is there, and hears whether an operator asks it to drain. What goes wrong here never stops a delivery. */
 #include "base/error.h"
+#include "json/json.h"
 #include "relay/relay_internal.h"
 
 enum { BEATS_MISSED_MAX = 3 }; /* then, and when a send's time-out is over too, the relay counts as silent */
@@ -43,8 +44,50 @@ static void now_told(trilha_relay *relay, const trilha_relay_counts *since) {
   relay->told.leases_lost += since->leases_lost;
 }
 
+/* What each transport guarantees, once for each relay. */
+static void declare(trilha_relay *relay, trilha_outbox_store *store) {
+  bool all = true;
+  for (size_t i = 0; i < relay->options.transport_count && !relay->declared; i++) {
+    const trilha_transport *t = &relay->transports[i];
+    const trilha_handler_declaration said = {
+        .destination = t->destination,
+        .guarantee = trilha_text_of(trilha_relay_guarantee(t)),
+        .because = t->because == NULL ? (trilha_text){0} : trilha_text_of(t->because),
+        .worker = owner_of(relay)};
+    trilha_error why = {0};
+    if (store->op->handler_declare(store, &said, &why) != TRILHA_OK && strcmp(why.code, "DESTINATION_UNKNOWN") != 0)
+      all = false; /* again with the next beat */
+  }
+  relay->declared = all;
+}
+
+static const char *hold_of(const trilha_transport *transport) {
+  int64_t again_ms = 0;
+  if (transport->holding != NULL) return transport->holding(transport->user);
+  bool held = transport->capacity != NULL && transport->capacity(transport->user, &again_ms) == 0;
+  return held ? "DESTINATION_HELD" : NULL;
+}
+
+/* A JSON object: each destination, and why its lanes are left alone; "": they are not. */
+static void write_holds(const trilha_relay *relay, trilha_buffer *out) {
+  trilha_buffer_add_char(out, '{');
+  for (size_t i = 0; i < relay->options.transport_count; i++) {
+    const char *hold = hold_of(&relay->transports[i]);
+    if (i > 0) trilha_buffer_add_char(out, ',');
+    trilha_json_write_string(out, relay->transports[i].destination);
+    trilha_buffer_add_char(out, ':');
+    trilha_json_write_string(out, trilha_text_of(hold == NULL ? "" : hold));
+  }
+  trilha_buffer_add_char(out, '}');
+}
+
 static void beat(trilha_relay *relay, trilha_outbox_store *store) {
+  TRILHA_BUFFER_SCOPED holds;
+  trilha_buffer_init(&holds, 0);
+  write_holds(relay, &holds);
+  if (holds.failed != TRILHA_OK) return; /* no memory: another beat will tell */
   const trilha_worker_beat said = {
+      .holds = trilha_buffer_text(&holds),
       .worker = owner_of(relay),
       .destinations = trilha_text_of(relay->destinations),
       .threads = relay->options.workers,
@@ -58,6 +101,7 @@ static void beat(trilha_relay *relay, trilha_outbox_store *store) {
   }
   now_told(relay, &said.since);
   atomic_store(&relay->unheard, false);
+  declare(relay, store);
   if (drain) begin_drain(relay);
 }
 

@@ -43,6 +43,10 @@ static trilha_status check_counts(const trilha_relay_options *o, trilha_error *e
     if (counts[i].value == 0 || counts[i].value > counts[i].max)
       return trilha_error_set(err, TRILHA_USAGE, "RELAY_OPTIONS", "%s must be from 1 to %zu, not %zu", counts[i].name,
                               counts[i].max, counts[i].value);
+  size_t credential = o->credential == NULL ? 1 : strlen(o->credential);
+  if (credential == 0 || credential > TRILHA_OUTBOX_CREDENTIAL_BYTES_MAX)
+    return trilha_error_set(err, TRILHA_USAGE, "RELAY_OPTIONS", "a service credential has 1 to %d bytes",
+                            TRILHA_OUTBOX_CREDENTIAL_BYTES_MAX);
   for (size_t i = 0; i < o->transport_count; i++)
     if (o->transports[i].destination.size == 0 || (o->transports[i].send == NULL) == (o->transports[i].begin == NULL) ||
         o->transports[i].at_once > TRILHA_TRANSPORT_AT_ONCE_MAX)
@@ -86,23 +90,53 @@ static char *join_destinations(const trilha_relay_options *o) {
   return trilha_buffer_take(&names, NULL);
 }
 
+enum { GUARANTEES = TRILHA_GUARANTEE_BEST_EFFORT + 1 };
+static const char *const guarantees[GUARANTEES] = {
+    [TRILHA_GUARANTEE_UNDECLARED] = "undeclared", /* never that of a relay: refused when one is made */
+    [TRILHA_GUARANTEE_ATOMIC] = "atomic",
+    [TRILHA_GUARANTEE_DURABLE] = "durable",
+    [TRILHA_GUARANTEE_BEST_EFFORT] = "best effort"};
+
+const char *trilha_relay_guarantee(const trilha_transport *transport) {
+  return guarantees[transport->guarantee];
+}
+
+/* Nobody may have to guess what a repeat does at a destination (ruling R37). */
+static trilha_status check_guarantees(const trilha_relay_options *o, trilha_error *err) {
+  for (size_t i = 0; i < o->transport_count; i++) {
+    const trilha_transport *t = &o->transports[i];
+    bool unexplained = t->guarantee == TRILHA_GUARANTEE_BEST_EFFORT && (t->because == NULL || t->because[0] == '\0');
+    if (t->guarantee != TRILHA_GUARANTEE_UNDECLARED && (unsigned)t->guarantee < GUARANTEES && !unexplained) continue;
+    return trilha_error_set(
+        err, TRILHA_USAGE, "GUARANTEE_INVALID",
+        "the transport to %.*s says no guarantee: set trilha_transport.guarantee to atomic, durable, "
+        "or best effort with the reason in .because",
+        (int)t->destination.size, t->destination.data);
+  }
+  return TRILHA_OK;
+}
+
 static bool copy_options(trilha_relay *r, const trilha_relay_options *o) {
   r->options = *o;
   r->url = o->outbox.url == NULL ? NULL : strdup(o->outbox.url);
   r->schema = o->outbox.schema == NULL ? NULL : strdup(o->outbox.schema);
+  r->credential = o->credential == NULL ? NULL : strdup(o->credential);
   r->transports = calloc(o->transport_count, sizeof *r->transports);
   r->destinations = join_destinations(o);
   bool ok = r->transports != NULL && r->destinations != NULL && (o->outbox.url == NULL || r->url != NULL) &&
-            (o->outbox.schema == NULL || r->schema != NULL);
+            (o->outbox.schema == NULL || r->schema != NULL) && (o->credential == NULL || r->credential != NULL);
   for (size_t i = 0; ok && i < o->transport_count; i++) {
     r->transports[i] = o->transports[i];
     r->transports[i].at_once = or_default(o->transports[i].at_once, TRILHA_RELAY_AT_ONCE);
     char *name = strndup(o->transports[i].destination.data, o->transports[i].destination.size);
     r->transports[i].destination.data = name;
-    ok = name != NULL;
+    const char *because = o->transports[i].because;
+    r->transports[i].because = because == NULL ? NULL : strdup(because);
+    ok = name != NULL && (because == NULL || r->transports[i].because != NULL);
   }
   r->options.outbox.url = r->url;
   r->options.outbox.schema = r->schema;
+  r->options.credential = r->credential;
   r->options.transports = r->transports;
   return ok;
 }
@@ -121,6 +155,7 @@ trilha_status trilha_relay_make(const trilha_relay_options *options, trilha_rela
   trilha_relay_options filled = *options;
   fill_in(&filled, scan_ms);
   trilha_status status = check_counts(&filled, err);
+  if (status == TRILHA_OK) status = check_guarantees(&filled, err);
   if (status == TRILHA_OK) status = check_windows(&filled, err);
   if (status != TRILHA_OK) return status;
   trilha_relay *r = calloc(1, sizeof *r);
@@ -136,20 +171,26 @@ trilha_status trilha_relay_make(const trilha_relay_options *options, trilha_rela
   return TRILHA_OK;
 }
 
+static void free_text(const char *take_text) {
+  union {
+    const char *borrowed;
+    char *owned;
+  } text = {.borrowed = take_text};
+  free(text.owned);
+}
+
 void trilha_relay_release(trilha_relay *take_relay) {
   trilha_relay *r = take_relay;
   if (r == NULL) return;
   for (size_t i = 0; r->transports != NULL && i < r->options.transport_count; i++) {
-    union {
-      const char *borrowed;
-      char *owned;
-    } name = {.borrowed = r->transports[i].destination.data};
-    free(name.owned);
+    free_text(r->transports[i].destination.data);
+    free_text(r->transports[i].because);
   }
   free(r->transports);
   free(r->destinations);
   free(r->url);
   free(r->schema);
+  free(r->credential);
   pthread_mutex_destroy(&r->lock);
   free(r);
 }

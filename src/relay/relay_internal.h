@@ -14,6 +14,7 @@ enum {
   TRILHA_RELAY_SETTLE_TRIES_MAX = 5,  /* then its lease runs out, and its messages are sent again */
   TRILHA_RELAY_STORE_PAUSE_MS = 1000, /* after an error of the database that may pass */
   TRILHA_RELAY_AT_ONCE = 8,           /* sends of a transport that does not say how many it bears */
+  TRILHA_RELAY_FLOOR_LOOKS_MAX = 16,  /* every so many looks at a tenant that gives its share begin at its first lane */
   TRILHA_RELAY_IDLE_SHARE = 8,        /* an idle relay sleeps this part of the time it was idle */
   TRILHA_RELAY_ERROR_TEXT_BYTES_MAX = 1000
 };
@@ -34,6 +35,8 @@ struct trilha_sending {
   size_t count, at;            /* of messages; the one that is next or under way */
   trilha_envelope envelope;
   char occurred_at[TRILHA_TIMESTAMP_SIZE], payload_sha256[65];
+  char credential[TRILHA_OUTBOX_CREDENTIAL_SIZE]; /* that was checked for the next message; "": none was asked for */
+  trilha_status granted; /* what the outbox says of the next message, where it asks for a grant */
   trilha_send_result result;
   trilha_lane_outcome outcome; /* what is to be settled; its texts are the result's */
 };
@@ -68,6 +71,34 @@ void trilha_relay_senders_done(trilha_relay_senders *senders);
 /* False: no thread could be had, and none is there. */
 bool trilha_relay_senders_give(trilha_relay_senders *senders, trilha_sending *lane, unsigned threads_max);
 
+/* From where on a tenant is looked at. */
+typedef struct trilha_relay_floor {
+  trilha_tenant_floor at; /* the name is this object's own */
+  bool from_first;        /* in the claim under way */
+  bool quiet;             /* the last look took whatever it could see */
+  unsigned looks;         /* behind the floor, since the last one from the first lane */
+  trilha_deadline full_by;
+} trilha_relay_floor;
+
+/* Of the tenants that gave lanes lately; of one round, and so of one thread. See floors.c. */
+typedef struct trilha_relay_floors {
+  trilha_relay_floor *all; /* sorted by name */
+  size_t count, room;
+  trilha_tenant_floor *given; /* of the claim under way; names are borrowed from `all` */
+  size_t given_max;
+  bool floored;    /* of those, one at least is not looked at from its first lane */
+  bool all_first;  /* the next claim looks at each from its first lane */
+  int64_t scan_ms; /* the longest between two looks from the first lane, while nothing more is due */
+  int64_t begun_ns;
+} trilha_relay_floors;
+/* False: no memory. `lanes`: most of one claim. */
+bool trilha_relay_floors_init(trilha_relay_floors *floors, size_t lanes, int64_t scan_ms) TRILHA_MUST_USE;
+void trilha_relay_floors_done(trilha_relay_floors *floors);
+/* Fills in what the claim is to be given, and hears what it finds. Borrowed until the claim is over. */
+void trilha_relay_floors_give(trilha_relay_floors *floors, trilha_claim *claim);
+/* When the next look from a first lane is due of a tenant in which nothing was. */
+trilha_deadline trilha_relay_floors_next(const trilha_relay_floors *floors);
+
 /* One destination's part of one worker: everything here is the worker thread's, but the senders' own. */
 struct trilha_relay_round {
   trilha_relay_worker *worker;
@@ -75,10 +106,17 @@ struct trilha_relay_round {
   char after[1024]; /* where the round of tenants stands; a tenant has at most 255 characters; "": the beginning */
   trilha_relay_queue waiting, finished;
   size_t open, sending;          /* lanes under lease; of those, with the transport */
-  trilha_lane_outcome *outcomes; /* room for as many as may be open */
+  trilha_lane_outcome *outcomes; /* room for as many as may be open, as the next two */
+  trilha_service_grant *asked;
+  trilha_service_answer *answers;
+  trilha_relay_floors floors;
   trilha_deadline settle_by, claim_by, renew_by;
-  int64_t busy_ns; /* when something was last due */
-  bool dry;        /* a whole round of tenants gave nothing */
+  int64_t busy_ns;        /* when something was last due */
+  bool barren;            /* the last claims gave nothing … */
+  bool floored;           /* … and looked at one tenant at least from behind its floor */
+  bool wrapped;           /* … and came by the end of the list */
+  char barren_from[1024]; /* … beginning behind this tenant */
+  bool dry;               /* a whole round of tenants gave nothing, each looked at from its first lane */
   trilha_relay_senders senders;
 };
 
@@ -97,7 +135,7 @@ struct trilha_relay {
   trilha_relay_options options; /* with defaults filled in; url and schema are this object's own */
   trilha_relay_opener open;
   trilha_transport *transports;
-  char *url, *schema;
+  char *url, *schema, *credential;
   char owner[64];     /* host:pid:random, for operators */
   char *destinations; /* their names, for operators */
 
@@ -108,12 +146,14 @@ struct trilha_relay {
 
   atomic_bool stopping;
   atomic_bool draining;    /* takes no more, finishes what it holds, and ends */
+  atomic_bool path_told;   /* that another path has a type, once */
   atomic_bool unheard;     /* it could not say that it is there, which was told */
   _Atomic int64_t beat_ns; /* when it is to be said again, by the monotonic clock */
   _Atomic int64_t sent, failed, dead, leases_lost;
   trilha_relay_counts
       told; /* of those, what the outbox knows; of the thread that tells, and `telling` says that one does */
   atomic_bool telling;
+  bool declared; /* what its transports guarantee is said; of the thread that tells */
 };
 
 static inline bool trilha_relay_stops(const trilha_relay *relay) {
@@ -124,6 +164,9 @@ static inline bool trilha_relay_stops(const trilha_relay *relay) {
 static inline bool trilha_relay_takes_more(const trilha_relay *relay) {
   return !trilha_relay_stops(relay) && !atomic_load(&relay->draining);
 }
+
+/* What it says of itself, for operators: constant text. */
+const char *trilha_relay_guarantee(const trilha_transport *transport);
 
 /* presence.c */
 /* Says in the outbox that the relay is there, when it is time; by then the worker's store is open. */
@@ -137,6 +180,10 @@ trilha_status trilha_relay_claim(trilha_relay_round *round, trilha_error *err) T
 void trilha_relay_close_lane(trilha_sending *lane);
 /* Milliseconds of sleep after `idle_ms` without anything due. */
 int64_t trilha_relay_idle_pause_ms(int64_t idle_ms, int64_t scan_ms);
+
+/* grant.c. Whether the next messages of the first `lanes` that wait may be sent now, as far as the outbox asks for
+ * grants: into lane->granted. Anything else than OK is that message's failure, and stands in the lane's result. */
+void trilha_relay_ask_for_grants(trilha_relay_round *round, size_t lanes);
 
 /* send.c */
 /* Begins as many sends as may be begun. */

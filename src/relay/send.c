@@ -12,6 +12,10 @@ static trilha_text absent_when_empty(const char *text) {
   return *text == '\0' ? (trilha_text){0} : trilha_text_of(text);
 }
 
+static int64_t attempt_of(const trilha_sending *lane) {
+  return (lane->at == 0 ? lane->lease->attempts : 0) + 1;
+}
+
 static void write_envelope(trilha_sending *lane) {
   const trilha_outbox_row *row = &lane->messages[lane->at];
   const trilha_lane_lease *lease = lane->lease;
@@ -37,8 +41,9 @@ static void write_envelope(trilha_sending *lane) {
                                      .payload = row->payload,
                                      .revision = row->revision,
                                      .payload_sha256 = trilha_text_of(lane->payload_sha256),
-                                     .attempt = (lane->at == 0 ? lease->attempts : 0) + 1,
-                                     .timeout_ms = lane->round->worker->relay->options.timeout_ms};
+                                     .attempt = attempt_of(lane),
+                                     .timeout_ms = lane->round->worker->relay->options.timeout_ms,
+                                     .credential = absent_when_empty(lane->credential)};
 }
 
 /* --- leases ---------------------------------------------------------------------------------------------------- */
@@ -71,6 +76,15 @@ void trilha_relay_renew_waiting(trilha_relay_round *round) {
     else
       let_go(lane);
   }
+}
+
+/* --- ending ----------------------------------------------------------------------------------------------------- */
+
+/* The lane's message at hand failed: the lane is settled with it as its head. */
+static void end_with_failure(trilha_sending *lane, trilha_status status, int64_t attempt) {
+  lane->outcome.next_sequence = lane->messages[lane->at].aggregate_sequence;
+  trilha_relay_fail(lane, status, attempt);
+  trilha_relay_finish(lane);
 }
 
 /* --- beginning -------------------------------------------------------------------------------------------------- */
@@ -112,9 +126,13 @@ static bool begin(trilha_sending *lane) {
   return true;
 }
 
-static bool has_room(const trilha_relay_round *round) {
+/* How many of those that wait may be begun now. */
+static size_t room_in(const trilha_relay_round *round) {
   const trilha_transport *transport = round->transport;
-  return transport->begin != NULL || round->sending < transport->at_once;
+  size_t room = transport->begin != NULL              ? round->waiting.count
+                : round->sending < transport->at_once ? transport->at_once - round->sending
+                                                      : 0;
+  return room < round->waiting.count ? room : round->waiting.count;
 }
 
 static bool is_held(const trilha_relay_round *round) {
@@ -122,18 +140,58 @@ static bool is_held(const trilha_relay_round *round) {
   return round->transport->capacity != NULL && round->transport->capacity(round->transport->user, &again_ms) == 0;
 }
 
-/* A send may begin only when it ends, with the margin, under the lease. */
-void trilha_relay_dispatch(trilha_relay_round *round) {
+/* Another dispatcher has the message's type: two live paths would repeat its effect. The lane is put aside until the
+ * path is taken over (requirement O25). */
+static void put_aside(trilha_sending *lane) {
+  const trilha_outbox_row *row = &lane->messages[lane->at];
+  trilha_relay *relay = lane->round->worker->relay;
+  trilha_error *why = &lane->result.error;
+  trilha_error_clear(why);
+  trilha_error_set(why, TRILHA_CONFLICT, "PATH_HELD",
+                   "%.*s still delivers %.*s: stop it, then `trilha outbox take` (`trilha outbox paths` lists what is "
+                   "held)",
+                   (int)row->held_by.size, row->held_by.data, (int)row->message_type.size, row->message_type.data);
+  lane->outcome.held = true;
+  lane->outcome.next_sequence = row->aggregate_sequence;
+  lane->outcome.code = trilha_text_of(why->code);
+  lane->outcome.text = trilha_text_of(why->text);
+  if (!atomic_exchange(&relay->path_told, true)) {
+    trilha_fields fields = {0};
+    trilha_fields_text(&fields, "holder", row->held_by);
+    trilha_fields_text(&fields, "type", row->message_type);
+    trilha_emit(
+        &relay->options.outbox.diagnostics, TRILHA_WARNING, "relay.path_held",
+        "another dispatcher still delivers a type of this outbox: lanes that begin with one are put aside until "
+        "it is taken over",
+        &fields);
+  }
+  trilha_relay_finish(lane);
+}
+
+/* A send may begin only when it ends, with the margin, under the lease. False: no other can be begun now. */
+static bool dispatch_next(trilha_relay_round *round) {
   const trilha_relay_options *o = &round->worker->relay->options;
   int64_t needed_ms = (int64_t)o->timeout_ms + o->margin_ms;
-  for (bool more = true; more && round->waiting.count > 0 && has_room(round);) {
-    trilha_sending *lane = trilha_relay_take(&round->waiting);
-    if (trilha_relay_stops(round->worker->relay) || is_held(round))
-      give_back(lane);
-    else if (renew_below(lane, needed_ms) != TRILHA_OK)
-      let_go(lane);
-    else
-      more = begin(lane);
+  trilha_sending *lane = trilha_relay_take(&round->waiting);
+  if (trilha_relay_stops(round->worker->relay) || is_held(round))
+    give_back(lane);
+  else if (lane->messages[lane->at].held_by.data != NULL)
+    put_aside(lane);
+  else if (lane->granted != TRILHA_OK)
+    end_with_failure(lane, lane->granted, attempt_of(lane));
+  else if (renew_below(lane, needed_ms) != TRILHA_OK)
+    let_go(lane);
+  else
+    return begin(lane);
+  return true;
+}
+
+/* As many as there is room for are asked for together, then begun; whatever stays is asked for again in its turn. */
+void trilha_relay_dispatch(trilha_relay_round *round) {
+  bool more = true;
+  for (size_t wave = room_in(round); more && wave > 0; wave = room_in(round)) {
+    trilha_relay_ask_for_grants(round, wave);
+    for (size_t i = 0; more && i < wave; i++) more = dispatch_next(round);
   }
 }
 
@@ -149,10 +207,18 @@ void trilha_sending_done(trilha_sending *take_sending, const trilha_send_result 
   pthread_mutex_unlock(&worker->lock);
 }
 
+/* Nothing of a message is there when the lane's next one begins, or another lane's. */
+static int64_t end_scope(trilha_sending *lane) {
+  int64_t attempt = lane->envelope.attempt;
+  lane->envelope = (trilha_envelope){0};
+  return attempt;
+}
+
 void trilha_relay_arrived(trilha_sending *lane) {
   trilha_relay_round *round = lane->round;
   const trilha_outbox_row *row = &lane->messages[lane->at];
   trilha_status status = lane->result.status;
+  int64_t attempt = end_scope(lane);
   round->sending--;
   if (TRILHA_FAULT("relay.send.after")) {
     status = TRILHA_UNAVAILABLE;
@@ -162,9 +228,7 @@ void trilha_relay_arrived(trilha_sending *lane) {
   if (status != TRILHA_OK && lane->result.held) {
     give_back(lane);
   } else if (status != TRILHA_OK) {
-    lane->outcome.next_sequence = row->aggregate_sequence;
-    trilha_relay_fail(lane, status, lane->envelope.attempt);
-    trilha_relay_finish(lane);
+    end_with_failure(lane, status, attempt);
   } else {
     atomic_fetch_add(&round->worker->relay->sent, 1);
     lane->outcome.next_sequence = row->aggregate_sequence + 1;

@@ -175,7 +175,24 @@ static trilha_status work(trilha_relay_worker *w, trilha_error *err) {
   return TRILHA_OK;
 }
 
+static bool make_room(trilha_relay_round *round) {
+  const trilha_relay_options *o = &round->worker->relay->options;
+  round->outcomes = calloc(o->lanes, sizeof *round->outcomes);
+  round->asked = calloc(o->lanes, sizeof *round->asked);
+  round->answers = calloc(o->lanes, sizeof *round->answers);
+  bool floors = trilha_relay_floors_init(&round->floors, o->lanes, o->scan_ms);
+  return floors && round->outcomes != NULL && round->asked != NULL && round->answers != NULL;
+}
+
+static void free_room(trilha_relay_round *round) {
+  trilha_relay_floors_done(&round->floors);
+  free(round->outcomes);
+  free(round->asked);
+  free(round->answers);
+}
+
 static trilha_status make_rounds(trilha_relay_worker *w, trilha_error *err) {
+  trilha_status status = TRILHA_OK;
   w->rounds = calloc(rounds_of(w), sizeof *w->rounds);
   if (w->rounds == NULL) return trilha_error_no_memory(err);
   for (size_t i = 0; i < rounds_of(w); i++) {
@@ -183,11 +200,9 @@ static trilha_status make_rounds(trilha_relay_worker *w, trilha_error *err) {
     *round = (trilha_relay_round){
         .worker = w, .transport = &w->relay->transports[i], .busy_ns = trilha_clock_monotonic_ns()};
     trilha_relay_senders_init(&round->senders);
-    round->outcomes = calloc(w->relay->options.lanes, sizeof *round->outcomes);
+    if (!make_room(round)) status = trilha_error_no_memory(err);
   }
-  for (size_t i = 0; i < rounds_of(w); i++)
-    if (w->rounds[i].outcomes == NULL) return trilha_error_no_memory(err);
-  return TRILHA_OK;
+  return status;
 }
 
 trilha_status trilha_relay_worker_work(trilha_relay_worker *worker, trilha_error *err) {
@@ -196,7 +211,7 @@ trilha_status trilha_relay_worker_work(trilha_relay_worker *worker, trilha_error
   if (status == TRILHA_OK) status = work(worker, err);
   for (size_t i = 0; worker->rounds != NULL && i < rounds_of(worker); i++) {
     trilha_relay_senders_done(&worker->rounds[i].senders);
-    free(worker->rounds[i].outcomes);
+    free_room(&worker->rounds[i]);
   }
   free(worker->rounds);
   return status; /* the store is closed after all threads: the relay still takes its leave */

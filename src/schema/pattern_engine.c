@@ -49,6 +49,15 @@ static bool always_sets(const trilha_items *items, size_t loop, size_t open) {
   return true;
 }
 
+/* Whether the group at `loop` may leave the capture at `open` otherwise than in ECMA-262. A round that may be left out
+ * counts as well: where it matched nothing, ECMA-262 goes on to the next alternative, and PCRE2 keeps the empty text.
+ */
+static bool rounds_differ(const trilha_items *items, size_t loop, size_t open) {
+  const trilha_item *item = &items->list[loop];
+  if (item->max > 1) return !always_sets(items, loop, open);
+  return item->min == 0 && trilha_items_nullable(items, loop + 1, item->link);
+}
+
 /* ECMA-262 forgets the captures of a repeated group at each round and refuses rounds that match nothing; PCRE2 does
  * neither. What would come out differently is refused. A reference that stands before the end of its group always finds
  * it unset, and then matches the empty text. */
@@ -65,8 +74,7 @@ static reference_fate reference_fate_of(const trilha_items *items, size_t refere
   }
   if (reference < items->list[open].link) return REFERENCE_EMPTY;
   for (size_t i = 0; i <= open; i++)
-    if ((i == open || encloses(items, i, open)) && items->list[i].max > 1 && !always_sets(items, i, open))
-      return REFERENCE_REFUSED;
+    if ((i == open || encloses(items, i, open)) && rounds_differ(items, i, open)) return REFERENCE_REFUSED;
   return REFERENCE_KEPT;
 }
 

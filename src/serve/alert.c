@@ -47,7 +47,7 @@ static const char *const NAMES[ALERTS] = {"dead_letters", "store"};
 static void look(trilha_alerts *a) {
   trilha_sample *sample = a->sample;
   pthread_mutex_lock(&sample->mutex);
-  bool looked = sample->looked_ns != 0, ready = trilha_sample_is_ready(sample);
+  bool looked = sample->looked_ns != 0, ready = trilha_sample_is_up(sample);
   int64_t pending = sample->pending_total;
   pthread_mutex_unlock(&sample->mutex);
   a->looks_away = ready || !looked ? 0 : a->looks_away + 1;

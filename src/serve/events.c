@@ -22,12 +22,16 @@ static bool add_event(trilha_call *call, const trilha_event *event, bool cloud) 
   return true;
 }
 
-/* Where keyset pagination goes on: behind the last row, when the page was full. */
-static void add_next(trilha_buffer *out, const trilha_events_page *page) {
-  if (page->count > 0 && (int64_t)page->count == page->limite && page->total > page->limite)
-    trilha_buffer_add_format(out, ",\"proximo\":\"%lld\"", (long long)page->linhas[page->count - 1].sequence_number);
+/* The page object of the contract has a total; a page by `apos` says where to go on instead, and counts nothing. */
+static void end_page(trilha_buffer *out, const trilha_events_page *page, bool keyset) {
+  if (!keyset)
+    trilha_buffer_add_format(out, "],\"total\":%lld,\"limite\":%lld,\"deslocamento\":%lld}\n", (long long)page->total,
+                             (long long)page->limite, (long long)page->deslocamento);
+  else if (page->more)
+    trilha_buffer_add_format(out, "],\"limite\":%lld,\"proximo\":\"%lld\"}\n", (long long)page->limite,
+                             (long long)page->linhas[page->count - 1].sequence_number);
   else
-    trilha_buffer_add_string(out, ",\"proximo\":null");
+    trilha_buffer_add_format(out, "],\"limite\":%lld,\"proximo\":null}\n", (long long)page->limite);
 }
 
 static void answer_page(trilha_call *call, const trilha_events_page *page, bool keyset) {
@@ -41,24 +45,20 @@ static void answer_page(trilha_call *call, const trilha_events_page *page, bool 
   call->answer->status = 200;
   call->answer->content_type = cloud ? "application/cloudevents-batch+json" : "application/json";
   trilha_http_answer_header_add(call->answer, "Vary", "Accept");
-  if (cloud) {
+  if (cloud)
     trilha_buffer_add_string(out, "]\n");
-    return;
-  }
-  trilha_buffer_add_format(out, "],\"total\":%lld,\"limite\":%lld,\"deslocamento\":%lld", (long long)page->total,
-                           (long long)page->limite, (long long)page->deslocamento);
-  if (keyset) add_next(out, page);
-  trilha_buffer_add_string(out, "}\n");
+  else
+    end_page(out, page, keyset);
 }
 
-static void query(trilha_call *call, const trilha_events_filter *filter, bool keyset) {
+static void query(trilha_call *call, const trilha_events_filter *filter) {
   trilha_events_page *page = NULL;
   trilha_error error = {0};
   if (trilha_events_query(call->serve->handle, filter, &page, &error) != TRILHA_OK) {
     trilha_answer_error(call, &error);
     return;
   }
-  answer_page(call, page, keyset);
+  answer_page(call, page, filter->without_total);
   trilha_events_page_free(page);
 }
 
@@ -94,15 +94,16 @@ void trilha_api_events(trilha_call *call) {
                                  .sequence_inicio = from,
                                  .sequence_fim = p[SEQUENCE_FIM].number,
                                  .limite = p[LIMITE].number,
-                                 .deslocamento = p[DESLOCAMENTO].number};
-  query(call, &filter, p[APOS].given);
+                                 .deslocamento = p[DESLOCAMENTO].number,
+                                 .without_total = p[APOS].given};
+  query(call, &filter);
 }
 
 void trilha_api_event(trilha_call *call) {
   trilha_event *event = NULL;
   trilha_error error = {0};
   if (!trilha_api_no_parameters(call)) return;
-  if (trilha_event_get(call->serve->handle, call->operand, &event, &error) != TRILHA_OK) {
+  if (trilha_event_get(call->serve->handle, call->operands[0], &event, &error) != TRILHA_OK) {
     trilha_answer_error(call, &error);
     return;
   }
@@ -118,10 +119,10 @@ void trilha_api_event(trilha_call *call) {
 
 void trilha_api_trace(trilha_call *call) {
   if (!trilha_api_no_parameters(call)) return;
-  if (call->operand.size == 0) {
+  if (call->operands[0].size == 0) {
     trilha_answer_problem(call->answer, 400, "UUID_INVALID", "a trace wants a correlation id: /api/events/trace/UUID");
     return;
   }
-  trilha_events_filter filter = {.correlacao_id = call->operand, .limite = TRACE_MOST};
-  query(call, &filter, false);
+  trilha_events_filter filter = {.correlacao_id = call->operands[0], .limite = TRACE_MOST};
+  query(call, &filter);
 }

@@ -43,10 +43,12 @@ static void take_token_rules(const trilha_config *config, trilha_gate_rules *rul
   rules->audience = copy_of(config, TRILHA_SETTING_ACCESS_AUDIENCE);
   rules->role_claim = copy_of(config, TRILHA_SETTING_ACCESS_ROLE_CLAIM);
   rules->role = copy_of(config, TRILHA_SETTING_ACCESS_ROLE);
+  rules->tenant_claim = copy_of(config, TRILHA_SETTING_ACCESS_TENANT_CLAIM);
   rules->token.issuer = trilha_text_of(rules->issuer);
   rules->token.audience = trilha_text_of(rules->audience);
   rules->token.role_claim = trilha_text_of(rules->role_claim);
   rules->token.role = trilha_text_of(rules->role);
+  rules->token.tenant_claim = trilha_text_of(rules->tenant_claim);
   rules->token.skew_s = trilha_config_number(config, TRILHA_SETTING_ACCESS_CLOCK_SKEW_S);
 }
 
@@ -57,6 +59,7 @@ trilha_status trilha_gate_rules_new(const trilha_config *config, trilha_gate_rul
   if (status == TRILHA_OK) status = networks_of(config, TRILHA_SETTING_API_TRUSTED_PROXIES, &rules->trusted, err);
   if (status == TRILHA_OK) status = networks_of(config, TRILHA_SETTING_STATUS_ALLOW, &rules->status_allow, err);
   if (status == TRILHA_OK) status = keys_of(config, &rules->keys, err);
+  if (status == TRILHA_OK) status = trilha_callbacks_new(config, &rules->callbacks, err);
   if (status == TRILHA_OK) take_token_rules(config, rules);
   bool configured_issuer = trilha_config_text(config, TRILHA_SETTING_ACCESS_ISSUER).data != NULL;
   if (status == TRILHA_OK && (rules->audience == NULL || rules->role_claim == NULL || rules->role == NULL ||
@@ -77,7 +80,9 @@ void trilha_gate_rules_free(trilha_gate_rules *rules) {
   trilha_keys_free(rules->keys);
   free(rules->issuer);
   free(rules->audience);
+  trilha_callbacks_free(rules->callbacks);
   free(rules->role_claim);
+  free(rules->tenant_claim);
   free(rules->role);
   free(rules);
 }
@@ -103,14 +108,17 @@ static trilha_token_verdict verify(const trilha_gate *gate, trilha_text token, t
   return fetched == TRILHA_TOKEN_KEY ? verdict : fetched;
 }
 
-static trilha_refusal check(trilha_gate *gate, const trilha_http_request *request, trilha_caller *caller) {
-  const trilha_gate_rules *rules = gate->rules;
+bool trilha_gate_client(const trilha_gate *gate, const trilha_http_request *request, trilha_address *ret_client) {
   trilha_address peer;
   trilha_text forwarded[TRILHA_HTTP_HEADERS_MAX];
   size_t count = trilha_http_header_values(request, "X-Forwarded-For", forwarded);
-  if (!trilha_address_parse(request->peer, &peer) ||
-      !trilha_client_address(&peer, forwarded, count, rules->trusted, &caller->client) ||
-      !trilha_networks_hold(rules->allow, &caller->client))
+  return trilha_address_parse(request->peer, &peer) &&
+         trilha_client_address(&peer, forwarded, count, gate->rules->trusted, ret_client);
+}
+
+static trilha_refusal check(trilha_gate *gate, const trilha_http_request *request, trilha_caller *caller) {
+  const trilha_gate_rules *rules = gate->rules;
+  if (!trilha_gate_client(gate, request, &caller->client) || !trilha_networks_hold(rules->allow, &caller->client))
     return TRILHA_REFUSAL_ADDRESS;
   trilha_address counted = trilha_address_client(&caller->client);
   if (!trilha_rate_take(gate->requests, &counted, trilha_clock_monotonic_ns(), &caller->retry_s))

@@ -10,10 +10,36 @@ static const char *const BOUNDS[TRILHA_SERVE_BUCKETS] = {"0.0005", "0.001", "0.0
                                                          "0.025",  "0.1",   "0.5",    "2.5",   "30"};
 
 const char *trilha_route_name(trilha_route route) {
-  static const char *const names[TRILHA_ROUTE_COUNT] = {"none",         "events",      "event",
-                                                        "trace",        "reprocess",   "event-types",
-                                                        "dead-letters", "dead-letter", "dead-letter-stats",
-                                                        "consumers",    "audit-logs"};
+  static const char *const names[TRILHA_ROUTE_COUNT] = {"none",
+                                                        "events",
+                                                        "event",
+                                                        "trace",
+                                                        "reprocess",
+                                                        "event-types",
+                                                        "dead-letters",
+                                                        "dead-letter",
+                                                        "dead-letter-stats",
+                                                        "consumers",
+                                                        "audit-logs",
+                                                        "error-codes",
+                                                        "outbox-sources",
+                                                        "outbox-status",
+                                                        "outbox-lanes",
+                                                        "outbox-retry-many",
+                                                        "outbox-discard-many",
+                                                        "outbox-inbox",
+                                                        "outbox-inbox-conflicts",
+                                                        "outbox-workers",
+                                                        "outbox-drain",
+                                                        "outbox-message",
+                                                        "outbox-revisions",
+                                                        "outbox-receipts",
+                                                        "outbox-record",
+                                                        "outbox-reveal",
+                                                        "outbox-retry",
+                                                        "outbox-discard",
+                                                        "outbox-correct",
+                                                        "outbox-callback"};
   return names[route];
 }
 
@@ -97,7 +123,7 @@ static void write_durations(trilha_serve *serve, trilha_buffer *out) {
 }
 
 static void write_refusals(trilha_serve *serve, trilha_buffer *out) {
-  static const char *const names[TRILHA_REFUSAL_COUNT] = {"", "address", "rate", "token", "role"};
+  static const char *const names[TRILHA_REFUSAL_COUNT] = {"", "address", "rate", "token", "role", "signature"};
   trilha_metrics_head(out, "trilha_access_refused_total", "counter", "Requests refused before any route, by reason.");
   for (size_t i = 1; i < TRILHA_REFUSAL_COUNT; i++)
     trilha_buffer_add_format(out, "trilha_access_refused_total{reason=\"%s\"} %llu\n", names[i],
@@ -154,8 +180,10 @@ static void write_consumers(const trilha_consumer_states *states, const char *na
 static void write_store(trilha_serve *serve, trilha_buffer *out) {
   trilha_sample *sample = &serve->sample;
   pthread_mutex_lock(&sample->mutex);
-  bool up = trilha_sample_is_ready(sample);
+  bool up = trilha_sample_is_up(sample);
   one(out, "trilha_store_up", "gauge", "Whether the store answered lately.", up ? 1 : 0);
+  one(out, "trilha_audit_writable", "gauge", "Whether the audit trail took its last row.",
+      sample->trail_code[0] == '\0' ? 1 : 0);
   if (up) {
     one(out, "trilha_event_log_last_sequence", "gauge", "Largest sequence number of the log.", sample->last_sequence);
     trilha_metrics_head(out, "dead_letter_queue_pending", "gauge", "Dead letters pendente or retrying, by colony.");

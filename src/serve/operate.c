@@ -1,49 +1,11 @@
 /* serve: what operators do and look at beside the log: dead letters, types, consumers. */
-#include <strings.h>
-
 #include "base/clock.h"
-#include "json/json.h"
 #include "serve/serve_internal.h"
 #include "trilha/audit.h"
 
 enum { LETTERS_MOST = 500, COLONY_CHARS_MOST = 100 };
 
-static void ok_json(trilha_call *call) {
-  trilha_buffer_add_char(&call->answer->body, '\n');
-  call->answer->status = 200;
-  call->answer->content_type = "application/json";
-}
-
 /* --- reprocessing ------------------------------------------------------------------------------------------------- */
-
-static bool is_json(const trilha_http_request *request) {
-  static const char json[] = "application/json";
-  trilha_text type = trilha_http_header_value(request, "Content-Type");
-  size_t size = sizeof json - 1;
-  return type.size >= size && strncasecmp(type.data, json, size) == 0 &&
-         (type.size == size || type.data[size] == ';' || type.data[size] == ' ');
-}
-
-/* {"colonia": "D-5"} and nothing else; the text lives in *ret_document. */
-static bool read_colony(trilha_call *call, trilha_json_document **ret_document, trilha_text *ret_colony) {
-  trilha_json_limits limits = {call->request->body.size + 1, 8, 32};
-  trilha_error error = {0};
-  if (!is_json(call->request)) {
-    trilha_answer_problem(call->answer, 415, "CONTENT_TYPE_UNSUPPORTED", "the body is application/json");
-    return false;
-  }
-  if (trilha_json_parse(call->request->body, &limits, ret_document, NULL, &error) == TRILHA_OK &&
-      trilha_json_check_storable(*ret_document, call->request->body, NULL, &error) == TRILHA_OK) {
-    const trilha_json_value *root = (*ret_document)->values;
-    *ret_colony = trilha_json_member_string(root, "colonia");
-    bool alone = root->type == TRILHA_JSON_OBJECT && root->size == 1;
-    if (alone && ret_colony->size > 0 && trilha_utf8_length(ret_colony->data, ret_colony->size) <= COLONY_CHARS_MOST)
-      return true;
-  }
-  trilha_answer_problem(call->answer, 400, "REQUEST_INVALID",
-                        "the body is {\"colonia\": \"D-5\"}: one colony of 1 to 100 characters");
-  return false;
-}
 
 /* Audited in the transaction that takes the rows or stores the request: what cannot be written down is not done. */
 static void reprocess(trilha_call *call, trilha_text colony) {
@@ -54,6 +16,7 @@ static void reprocess(trilha_call *call, trilha_text colony) {
   const trilha_audit_pair pairs[] = {{"address", trilha_text_of(address)}};
   if (trilha_reprocess_for(call->serve->handle, colony, trilha_text_of(call->caller.identity.subject), pairs, 1,
                            call->serve->reprocess_wait_ms, &done, &error) != TRILHA_OK) {
+    trilha_sample_heard(&call->serve->sample, &error);
     trilha_answer_error(call, &error);
     return;
   }
@@ -61,7 +24,7 @@ static void reprocess(trilha_call *call, trilha_text colony) {
                            (long long)done.reprocessados, (long long)done.failed);
   if (done.reason != NULL) trilha_add_member(&call->answer->body, false, "motivo", done.reason);
   trilha_buffer_add_char(&call->answer->body, '}');
-  ok_json(call);
+  trilha_answer_json(call);
 }
 
 /* One waits for another process: never more of them at once than leave workers for everybody else. */
@@ -76,22 +39,22 @@ static void reprocess_in_turn(trilha_call *call, trilha_text colony) {
   atomic_fetch_sub(&serve->reprocesses, 1);
 }
 
-void trilha_api_reprocess(trilha_call *call) {
-  trilha_json_document *document = NULL;
-  trilha_text colony;
+static void reprocess_at_rate(trilha_call *call, trilha_text colony) {
   int64_t retry_s = 1;
   trilha_address counted = trilha_address_client(&call->caller.client);
-  if (!trilha_api_no_parameters(call)) return;
-  if (!read_colony(call, &document, &colony)) {
-    trilha_json_document_free(document);
-    return;
-  }
   if (trilha_rate_take(call->serve->gate.reprocesses, &counted, trilha_clock_monotonic_ns(), &retry_s)) {
     reprocess_in_turn(call, colony);
   } else {
     trilha_answer_problem(call->answer, 429, NULL, NULL);
     trilha_http_answer_header_add(call->answer, "Retry-After", "%lld", (long long)retry_s);
   }
+}
+
+void trilha_api_reprocess(trilha_call *call) {
+  trilha_json_document *document = NULL;
+  trilha_member colony = {.name = "colonia", .needed = true, .chars_max = COLONY_CHARS_MOST};
+  if (!trilha_api_no_parameters(call)) return;
+  if (trilha_api_body(call, &colony, 1, &document)) reprocess_at_rate(call, colony.text);
   trilha_json_document_free(document);
 }
 
@@ -154,15 +117,15 @@ void trilha_api_letters(trilha_call *call) {
     trilha_buffer_add_format(out, "],\"proximo\":\"%lld\"}", (long long)letters->next_after);
   else
     trilha_buffer_add_string(out, "],\"proximo\":null}");
-  ok_json(call);
+  trilha_answer_json(call);
   trilha_dead_letters_free(letters);
 }
 
 void trilha_api_letter(trilha_call *call) {
   if (!trilha_api_no_parameters(call)) return;
   trilha_dead_letters_filter filter = {0};
-  for (size_t i = 0; i < call->operand.size && i < 19; i++) {
-    char c = call->operand.data[i];
+  for (size_t i = 0; i < call->operands[0].size && i < 19; i++) {
+    char c = call->operands[0].data[i];
     filter.id = c >= '0' && c <= '9' && i < 18 && filter.id >= 0 ? filter.id * 10 + (c - '0') : -1;
   }
   if (filter.id <= 0) {
@@ -175,7 +138,7 @@ void trilha_api_letter(trilha_call *call) {
     trilha_answer_problem(call->answer, 404, "DEAD_LETTER_NOT_FOUND", "there is no dead letter of this number");
   } else {
     add_letter(&call->answer->body, &letters->items[0]);
-    ok_json(call);
+    trilha_answer_json(call);
   }
   trilha_dead_letters_free(letters);
 }
@@ -196,7 +159,7 @@ void trilha_api_letter_stats(trilha_call *call) {
     trilha_buffer_add_format(out, ":%lld", (long long)stats->pendentes_por_colonia[i].pendentes);
   }
   trilha_buffer_add_format(out, "},\"total_pendentes\":%lld}", (long long)stats->total_pendentes);
-  ok_json(call);
+  trilha_answer_json(call);
   trilha_dead_letter_statistics_free(stats);
 }
 
@@ -231,7 +194,7 @@ void trilha_api_types(trilha_call *call) {
     add_type(out, &types->items[i]);
   }
   trilha_buffer_add_string(out, "]}");
-  ok_json(call);
+  trilha_answer_json(call);
   trilha_registered_types_free(types);
 }
 
@@ -267,6 +230,6 @@ void trilha_api_consumers(trilha_call *call) {
     add_consumer(out, &states->items[i]);
   }
   trilha_buffer_add_string(out, "]}");
-  ok_json(call);
+  trilha_answer_json(call);
   trilha_consumer_states_free(states);
 }

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "serve/serve_internal.h"
+#include "trilha/audit.h"
 
 enum { LOOK_MS = 1000, STALE_MS = 15000 };
 
@@ -47,10 +48,45 @@ static void keep(trilha_sample *sample, look *l) {
   l->consumers = old;
 }
 
+/* --- the trail (field report G7) ---------------------------------------------------------------------------------- */
+
+/* The last one is what a commit that the disk did not take looks like where nobody can tell how far it came. */
+static bool took_no_more(const trilha_error *error) {
+  return strcmp(error->code, "STORE_FULL") == 0 || strcmp(error->code, "STORE_IO") == 0 ||
+         strcmp(error->code, "STORE_COMMIT_UNKNOWN") == 0;
+}
+
+void trilha_sample_heard(trilha_sample *sample, const trilha_error *error) {
+  if (!took_no_more(error)) return;
+  pthread_mutex_lock(&sample->mutex);
+  memcpy(sample->trail_code, error->code, sizeof sample->trail_code);
+  pthread_mutex_unlock(&sample->mutex);
+}
+
+/* The row that shows that rows can be written again is the one that tells of it. */
+static void try_trail(trilha_sample *sample) {
+  pthread_mutex_lock(&sample->mutex);
+  const trilha_audit_pair pairs[] = {{"error", trilha_text_of(sample->trail_code)}};
+  bool failed = sample->trail_code[0] != '\0';
+  pthread_mutex_unlock(&sample->mutex);
+  const trilha_audit_entry entry = {.entity = TRILHA_TEXT("audit-log"),
+                                    .entity_id = TRILHA_TEXT("serve"),
+                                    .change_type = TRILHA_TEXT("Updated"),
+                                    .action = TRILHA_TEXT("trilha.audit-log.restored"),
+                                    .user = TRILHA_TEXT("trilha serve"),
+                                    .pairs = pairs,
+                                    .pair_count = 1};
+  if (!failed || trilha_audit_write(sample->handle, &entry, NULL) != TRILHA_OK) return;
+  pthread_mutex_lock(&sample->mutex);
+  sample->trail_code[0] = '\0';
+  pthread_mutex_unlock(&sample->mutex);
+}
+
 static void look_once(trilha_sample *sample) {
   look l = {0};
   trilha_error error = {0};
   trilha_status status = look_at(sample->handle, &l, &error);
+  if (status == TRILHA_OK) try_trail(sample);
   pthread_mutex_lock(&sample->mutex);
   sample->up = status == TRILHA_OK;
   sample->looked_ns = trilha_clock_monotonic_ns();
@@ -111,6 +147,10 @@ void trilha_sample_stop(trilha_sample *sample) {
   pthread_mutex_destroy(&sample->mutex);
 }
 
-bool trilha_sample_is_ready(const trilha_sample *sample) {
+bool trilha_sample_is_up(const trilha_sample *sample) {
   return sample->up && trilha_clock_monotonic_ns() - sample->looked_ns < STALE_MS * INT64_C(1000000);
+}
+
+bool trilha_sample_is_ready(const trilha_sample *sample) {
+  return trilha_sample_is_up(sample) && sample->trail_code[0] == '\0';
 }

@@ -86,6 +86,7 @@ trilha_status trilha_serve_start(const trilha_serve_options *options, trilha_ser
   if (status == TRILHA_OK)
     status = trilha_alerts_start(&serve->sample, config, &serve->diagnostics, &serve->alerts, err);
   if (status == TRILHA_OK) status = trilha_outboxes_start(config, &serve->outboxes, err);
+  if (status == TRILHA_OK) status = trilha_sources_new(config, workers, &serve->sources, err);
   if (status == TRILHA_OK) status = listen_on(serve, config, err);
   if (status != TRILHA_OK) {
     trilha_serve_stop(serve);
@@ -130,7 +131,7 @@ static void renewal_use(trilha_serve *serve, renewal *r) {
   trilha_http_renewal_use(serve->api, r->engine);
   r->engine = NULL;
   trilha_emit(&serve->diagnostics, TRILHA_INFO, "serve.reloaded",
-              "allowlists, keys, token rules and the certificate were read anew", &fields);
+              "allowlists, keys, token rules, callbacks and the certificate were read anew", &fields);
 }
 
 trilha_status trilha_serve_reload(trilha_serve *serve, const trilha_config *config, trilha_text user,
@@ -150,9 +151,10 @@ trilha_status trilha_serve_reload(trilha_serve *serve, const trilha_config *conf
     trilha_jwks_refresh(serve->gate.jwks);
   } else {
     trilha_fields fields = {0};
+    trilha_sample_heard(&serve->sample, err);
     trilha_fields_error(&fields, err);
     trilha_emit(&serve->diagnostics, TRILHA_ERROR, "serve.reload_failed",
-                "the old allowlists, keys, rules and certificate stay", &fields);
+                "the old allowlists, keys, rules, callbacks and certificate stay", &fields);
   }
   trilha_http_renewal_abandon(fresh.engine);
   trilha_gate_rules_free(fresh.rules);
@@ -173,6 +175,7 @@ void trilha_serve_stop(trilha_serve *serve) {
   trilha_http_stop(serve->status, 0);
   trilha_alerts_stop(serve->alerts);
   trilha_outboxes_stop(serve->outboxes);
+  trilha_sources_free(serve->sources);
   trilha_sample_stop(&serve->sample);
   trilha_jwks_stop(serve->gate.jwks);
   trilha_rate_free(serve->gate.requests);

@@ -32,13 +32,14 @@ void trilha_statusz_write(trilha_serve *serve, trilha_buffer *out) {
   char started[TRILHA_TIMESTAMP_SIZE];
   trilha_timestamp_format(serve->started_us / 1000000 * 1000000, started);
   pthread_mutex_lock(&sample->mutex);
-  bool ready = trilha_sample_is_ready(sample);
+  bool up = trilha_sample_is_up(sample), ready = trilha_sample_is_ready(sample);
   trilha_buffer_add_char(out, '{');
   trilha_add_member(out, true, "version", trilha_version());
   trilha_add_member(out, false, "started", started);
   trilha_buffer_add_format(out, ",\"ready\":%s", ready ? "true" : "false");
   trilha_add_member(out, false, "store_error", sample->up || sample->code[0] == '\0' ? NULL : sample->code);
-  if (ready) {
+  trilha_add_member(out, false, "audit_error", sample->trail_code[0] == '\0' ? NULL : sample->trail_code);
+  if (up) {
     trilha_buffer_add_format(out,
                              ",\"last_sequence\":\"%lld\",\"dead_letters\":{\"total_pendentes\":%lld,\"alert\":%s,",
                              (long long)sample->last_sequence, (long long)sample->pending_total,
@@ -95,5 +96,5 @@ void trilha_serve_status_handle(void *user, const trilha_http_request *request, 
   } else {
     trilha_answer_problem(answer, 404, NULL, NULL);
   }
-  trilha_http_answer_header_add(answer, "Cache-Control", "no-store");
+  trilha_answer_as_data(answer);
 }

@@ -17,7 +17,7 @@ typedef struct trilha_reaction_store trilha_reaction_store;
 typedef struct trilha_reaction_operations {
   void (*close)(trilha_reaction_store *store);
   /* Connects where needed, opens a transaction in the message's scope and asks the inbox in it. Nothing in it waits
-   * beyond the deadline. On failure no transaction is open. */
+   * beyond the deadline. On failure no transaction is open, and nothing of the scope is left. */
   trilha_status (*begin)(trilha_reaction_store *store, const trilha_inbox_message *message,
                          const trilha_envelope *envelope, trilha_deadline deadline, trilha_inbox_answer *ret_answer,
                          trilha_error *err);
@@ -33,6 +33,8 @@ struct trilha_reaction_store { /* first member of an adapter's own struct */
   const trilha_reaction_operations *op;
   struct pg_conn *postgres; /* one of the two, while a transaction is open */
   struct sqlite3 *sqlite;
+  const char *settings; /* borrowed: the beginning of the names of the scope's session settings, where there are any */
+  int64_t closed;       /* connections that could not be cleared after a message */
 };
 
 #endif

@@ -112,7 +112,7 @@ typedef struct trilha_store_operations {
   /* NOT_FOUND when there is none (err untouched). */
   trilha_status (*event_by_id)(trilha_store *store, const unsigned char event_id[16], trilha_deadline deadline,
                                trilha_event_visit visit, void *user, trilha_error *err);
-  /* Total and rows from one snapshot, by sequence ascending. */
+  /* Total and rows from one snapshot, by sequence ascending. NULL for the total: nothing is counted. */
   trilha_status (*events_query)(trilha_store *store, const trilha_event_filter *filter, int64_t limit, int64_t offset,
                                 trilha_deadline deadline, trilha_event_visit visit, void *user, int64_t *ret_total,
                                 trilha_error *err);

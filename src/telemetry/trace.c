@@ -3,18 +3,19 @@
 
 enum { VERSION_AT = 0, TRACE_AT = 3, SPAN_AT = 36, FLAGS_AT = 53, KNOWN_SIZE = 55, SAMPLED = 1 };
 
-static int nibble(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; /* upper case is not allowed */
-}
+/* One more than the digit's value; upper case is not allowed. A context is read for every call of a handler. */
+static const unsigned char digit_of[256] = {
+    ['0'] = 1, ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
+    ['8'] = 9, ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16};
 
 static bool read_hex(const char *at, unsigned char *out, size_t size) {
+  bool ok = true;
   for (size_t i = 0; i < size; i++) {
-    int high = nibble(at[2 * i]), low = nibble(at[2 * i + 1]);
-    if (high < 0 || low < 0) return false;
-    out[i] = (unsigned char)(high << 4 | low);
+    unsigned high = digit_of[(unsigned char)at[2 * i]], low = digit_of[(unsigned char)at[2 * i + 1]];
+    ok = ok && high != 0 && low != 0;
+    out[i] = (unsigned char)((high - 1) << 4 | ((low - 1) & 15));
   }
-  return true;
+  return ok;
 }
 
 static bool is_zero(const unsigned char *bytes, size_t size) {

@@ -8,6 +8,9 @@
 #include "trilha/version.h"
 #include "webhook/webhook_internal.h"
 
+/* An answer is a status and little more: a handle that is kept need not hold 16 KiB for it. */
+enum { HANDLE_BUFFER_BYTES = 4096 };
+
 /* --- while it is under way: called by libcurl on the webhook's thread -------------------------------------------- */
 
 static curl_socket_t open_socket(void *user, curlsocktype purpose, struct curl_sockaddr *address) {
@@ -58,7 +61,7 @@ static bool add_signature(trilha_webhook_request *r, trilha_text body) {
   trilha_buffer_init(&at, 0);
   trilha_buffer_init(&signatures, 0);
   trilha_buffer_add_i64(&at, at_s);
-  trilha_webhook_sign(&r->webhook->signer, r->envelope->message_id, at_s, body, &signatures);
+  trilha_signer_sign(&r->webhook->signer, r->envelope->message_id, at_s, body, &signatures);
   if (at.failed != TRILHA_OK || signatures.failed != TRILHA_OK) return false;
   return add_line(r, TRILHA_TEXT("webhook-id"), r->envelope->message_id) &&
          add_line(r, TRILHA_TEXT("webhook-timestamp"), trilha_buffer_text(&at)) &&
@@ -82,50 +85,82 @@ static trilha_status add_headers(trilha_webhook_request *r, trilha_text *ret_bod
   return TRILHA_OK;
 }
 
-static void set_safety(trilha_webhook_request *r) {
-  const trilha_webhook *w = r->webhook;
-  unsigned timeout_ms = r->envelope->timeout_ms;
-  curl_easy_setopt(r->easy, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(r->easy, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(r->easy, CURLOPT_FOLLOWLOCATION, 0L);
-  curl_easy_setopt(r->easy, CURLOPT_PROXY, ""); /* also says that the environment is not asked */
-  curl_easy_setopt(r->easy, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
-  curl_easy_setopt(r->easy, CURLOPT_SSL_VERIFYPEER, 1L);
-  curl_easy_setopt(r->easy, CURLOPT_SSL_VERIFYHOST, 2L);
-  if (w->ca_file != NULL) curl_easy_setopt(r->easy, CURLOPT_CAINFO, w->ca_file);
-  curl_easy_setopt(r->easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
-  curl_easy_setopt(r->easy, CURLOPT_CONNECTTIMEOUT_MS,
-                   (long)(w->connect_timeout_ms < timeout_ms ? w->connect_timeout_ms : timeout_ms));
-  curl_easy_setopt(r->easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+/* What holds for every request of the webhook. */
+static void set_safety(CURL *easy, const trilha_webhook *w) {
+  curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+  curl_easy_setopt(easy, CURLOPT_PROXY, ""); /* also says that the environment is not asked */
+  curl_easy_setopt(easy, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
+  curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
+  curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
+  if (w->ca_file != NULL) curl_easy_setopt(easy, CURLOPT_CAINFO, w->ca_file);
+  curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+}
+
+static CURL *make_handle(trilha_webhook *w) {
+  CURL *easy = curl_easy_init();
+  if (easy == NULL) return NULL;
+  w->handles_made++;
+  curl_easy_setopt(easy, CURLOPT_URL, w->url);
+  curl_easy_setopt(easy, CURLOPT_POST, 1L);
+  curl_easy_setopt(easy, CURLOPT_USERAGENT, "trilha/" TRILHA_VERSION);
+  curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)HANDLE_BUFFER_BYTES);
+  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, hear_body);
+  curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, hear_header);
+  set_safety(easy, w);
+  return easy;
+}
+
+static CURL *take_handle(trilha_webhook *w) {
+  return w->handles_kept > 0 ? w->handles[--w->handles_kept] : make_handle(w);
+}
+
+/* Nothing of the request stays with a handle that is kept: what it pointed to is freed next. */
+static void give_handle(trilha_webhook *w, CURL *take_easy, bool reusable) {
+  if (!reusable || w->handles_kept == TRILHA_WEBHOOK_CONNECTIONS_MAX) {
+    curl_easy_cleanup(take_easy);
+    return;
+  }
+  curl_easy_setopt(take_easy, CURLOPT_POSTFIELDS, NULL);
+  curl_easy_setopt(take_easy, CURLOPT_HTTPHEADER, NULL);
+  curl_easy_setopt(take_easy, CURLOPT_ERRORBUFFER, NULL);
+  w->handles[w->handles_kept++] = take_easy;
+}
+
+void trilha_webhook_handles_free(trilha_webhook *w) {
+  while (w->handles_kept > 0) curl_easy_cleanup(w->handles[--w->handles_kept]);
+}
+
+/* What differs from one request to the next; a kept handle has the previous one's until here. */
+static void set_request(trilha_webhook_request *r, trilha_text body) {
+  unsigned timeout_ms = r->envelope->timeout_ms, connect_ms = r->webhook->connect_timeout_ms;
+  curl_easy_setopt(r->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.size);
+  curl_easy_setopt(r->easy, CURLOPT_POSTFIELDS, body.data); /* the wire's, which lives as long */
+  curl_easy_setopt(r->easy, CURLOPT_HTTPHEADER, r->headers);
+  curl_easy_setopt(r->easy, CURLOPT_WRITEDATA, r);
+  curl_easy_setopt(r->easy, CURLOPT_HEADERDATA, r);
   curl_easy_setopt(r->easy, CURLOPT_OPENSOCKETDATA, r);
+  curl_easy_setopt(r->easy, CURLOPT_ERRORBUFFER, r->reason);
+  curl_easy_setopt(r->easy, CURLOPT_PRIVATE, r);
+  curl_easy_setopt(r->easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
+  curl_easy_setopt(r->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)(connect_ms < timeout_ms ? connect_ms : timeout_ms));
 }
 
 trilha_status trilha_webhook_request_prepare(trilha_webhook_request *r, trilha_error *err) {
   trilha_text body = {0};
   r->wire = trilha_wire_new();
-  r->easy = curl_easy_init();
+  r->easy = take_handle(r->webhook);
   if (r->wire == NULL || r->easy == NULL) return trilha_error_no_memory(err);
   trilha_status status = trilha_event_mapper_apply(&r->webhook->mapper, r->envelope, r->wire, err);
   if (status == TRILHA_OK) status = add_headers(r, &body, err);
   if (status != TRILHA_OK) return status;
-  curl_easy_setopt(r->easy, CURLOPT_URL, r->webhook->url);
-  curl_easy_setopt(r->easy, CURLOPT_POST, 1L);
-  curl_easy_setopt(r->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.size);
-  curl_easy_setopt(r->easy, CURLOPT_POSTFIELDS, body.data); /* the wire's, which lives as long */
-  curl_easy_setopt(r->easy, CURLOPT_HTTPHEADER, r->headers);
-  curl_easy_setopt(r->easy, CURLOPT_USERAGENT, "trilha/" TRILHA_VERSION);
-  curl_easy_setopt(r->easy, CURLOPT_WRITEFUNCTION, hear_body);
-  curl_easy_setopt(r->easy, CURLOPT_WRITEDATA, r);
-  curl_easy_setopt(r->easy, CURLOPT_HEADERFUNCTION, hear_header);
-  curl_easy_setopt(r->easy, CURLOPT_HEADERDATA, r);
-  curl_easy_setopt(r->easy, CURLOPT_ERRORBUFFER, r->reason);
-  curl_easy_setopt(r->easy, CURLOPT_PRIVATE, r);
-  set_safety(r);
+  set_request(r, body);
   return TRILHA_OK;
 }
 
 void trilha_webhook_request_free(trilha_webhook_request *r) {
-  if (r->easy != NULL) curl_easy_cleanup(r->easy);
+  if (r->easy != NULL) give_handle(r->webhook, r->easy, r->whole);
   curl_slist_free_all(r->headers);
   trilha_wire_free(r->wire);
   free(r);
@@ -192,6 +227,7 @@ void trilha_webhook_request_judge(trilha_webhook_request *r, CURLcode ended, tri
   curl_easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &code);
   /* A body that is too long does not change what the status said. */
   bool answered = ended == CURLE_OK || (ended == CURLE_WRITE_ERROR && !r->header_too_long);
+  r->whole = ended == CURLE_OK;
   *ret_result = (trilha_send_result){0};
   if (answered && code > 0) {
     ret_result->status = judge_answer(code, &ret_result->error);

@@ -2,14 +2,14 @@
 #ifndef TRILHA_WEBHOOK_WEBHOOK_INTERNAL_H
 #define TRILHA_WEBHOOK_WEBHOOK_INTERNAL_H
 
-#include <curl/curl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "access/access.h"
+#include "access/signature.h"
 #include "base/clock.h"
 #include "base/diagnostics.h"
-#include "base/hash.h"
+#include "fetch/late_curl.h"
 #include "trilha/webhook.h"
 
 /* --- guard.c: where a message may go ------------------------------------------------------------------------ */
@@ -47,27 +47,13 @@ bool trilha_breaker_went(trilha_breaker *b);
 void trilha_breaker_unasked(trilha_breaker *b);
 trilha_webhook_state trilha_breaker_state(trilha_breaker *b);
 
-/* --- sign.c: Standard Webhooks -------------------------------------------------------------------------------------
- */
-
-typedef struct trilha_webhook_signer {
-  trilha_hmac_key *keys[TRILHA_WEBHOOK_SECRETS_MAX];
-  size_t count;
-} trilha_webhook_signer;
-trilha_status trilha_webhook_signer_init(trilha_webhook_signer *signer, const char *const *secrets, size_t count,
-                                         trilha_error *err) TRILHA_MUST_USE;
-void trilha_webhook_signer_done(trilha_webhook_signer *signer);
-/* "v1,…", one for each key, blanks between; "" without keys. */
-void trilha_webhook_sign(const trilha_webhook_signer *signer, trilha_text id, int64_t at_s, trilha_text body,
-                         trilha_buffer *out);
-
 enum { TRILHA_WEBHOOK_STATUS_UNAUTHORIZED = 401, TRILHA_WEBHOOK_STATUS_GONE = 410 };
 
 /* --- request.c ------------------------------------------------------------------------------------------------------
  */
 
 typedef struct trilha_webhook_request {
-  struct trilha_webhook_request *next;
+  struct trilha_webhook_request *next, **link; /* link: what points to it, once it is under way */
   trilha_webhook *webhook;
   trilha_sending *sending;
   const trilha_envelope *envelope;
@@ -76,9 +62,13 @@ typedef struct trilha_webhook_request {
   CURL *easy;
   size_t answer_bytes, header_bytes;
   bool address_refused, header_too_long;
+  bool whole;  /* the transfer ended as it should: its handle is as good as new */
   long answer; /* status of HTTP; 0: none came */
   char reason[CURL_ERROR_SIZE];
 } trilha_webhook_request;
+
+/* Connections, and handles of libcurl, that are kept for the next messages: more than a worker has in flight. */
+enum { TRILHA_WEBHOOK_CONNECTIONS_MAX = 256 };
 
 struct trilha_webhook {
   char *url, *authorization, *ca_file;
@@ -86,7 +76,7 @@ struct trilha_webhook {
   unsigned connect_timeout_ms, retry_after_max_s;
   trilha_diagnostics diagnostics;
   trilha_webhook_guard guard;
-  trilha_webhook_signer signer;
+  trilha_signer signer;
   trilha_breaker breaker;
 
   CURLM *multi;
@@ -95,13 +85,32 @@ struct trilha_webhook {
   trilha_webhook_request *first, *last;
   bool ending, runs;
 
-  trilha_webhook_request *under_way; /* the thread's own */
+  /* The thread's own. */
+  trilha_webhook_request *under_way;
+  CURL *handles[TRILHA_WEBHOOK_CONNECTIONS_MAX]; /* kept, last in first out */
+  size_t handles_kept, handles_made;
+  int epoll_fd, wake_fd;
+  trilha_deadline timer; /* of libcurl, where `timed` */
+  bool timed;
 };
 
-/* Ready to be added to the webhook's multi handle. On failure nothing is to be freed but the request. */
+/* A handle of libcurl costs more to make and set up than a request on it, so those whose transfer ended well are kept.
+ * These are called by the webhook's thread alone, or once it has ended.
+ *
+ * Ready to be added to the webhook's multi handle. On failure nothing is to be freed but the request. */
 trilha_status trilha_webhook_request_prepare(trilha_webhook_request *r, trilha_error *err) TRILHA_MUST_USE;
 /* What the transfer's end means. */
 void trilha_webhook_request_judge(trilha_webhook_request *r, CURLcode ended, trilha_send_result *ret_result);
 void trilha_webhook_request_free(trilha_webhook_request *r);
+void trilha_webhook_handles_free(trilha_webhook *w);
+
+/* --- drive.c --------------------------------------------------------------------------------------------------------
+ */
+
+/* Starts the thread; whatever came of it, trilha_webhook_drive_end() ends it and the multi handle. */
+trilha_status trilha_webhook_drive_begin(trilha_webhook *w, trilha_error *err) TRILHA_MUST_USE;
+void trilha_webhook_drive_end(trilha_webhook *w);
+/* Something was put for the thread, or it shall end. Any thread. */
+void trilha_webhook_wake(const trilha_webhook *w);
 
 #endif

@@ -106,7 +106,7 @@ static bool client(const char *peer, const char *first, const char *second, char
   return known;
 }
 
-static void a_header_from_anybody_but_a_trusted_proxy_means_nothing(void **state) {
+static void B28_a_header_from_anybody_but_a_trusted_proxy_means_nothing(void **state) {
   (void)state;
   char out[TRILHA_ADDRESS_SIZE];
   assert_true(client("203.0.113.7", "127.0.0.1", NULL, out));
@@ -115,7 +115,7 @@ static void a_header_from_anybody_but_a_trusted_proxy_means_nothing(void **state
   assert_string_equal(out, "203.0.113.7");
 }
 
-static void lists_are_read_from_right_to_left_up_to_the_first_stranger(void **state) {
+static void B28_lists_are_read_from_right_to_left_up_to_the_first_stranger(void **state) {
   (void)state;
   char out[TRILHA_ADDRESS_SIZE];
   assert_true(client("10.0.0.1", "127.0.0.1, 198.51.100.9", NULL, out));
@@ -180,8 +180,8 @@ int main(void) {
       cmocka_unit_test(every_ipv6_address_is_not_the_whole_ipv4_world),
       cmocka_unit_test(networks_with_mistakes_are_refused),
       cmocka_unit_test(an_empty_list_holds_nobody),
-      cmocka_unit_test(a_header_from_anybody_but_a_trusted_proxy_means_nothing),
-      cmocka_unit_test(lists_are_read_from_right_to_left_up_to_the_first_stranger),
+      cmocka_unit_test(B28_a_header_from_anybody_but_a_trusted_proxy_means_nothing),
+      cmocka_unit_test(B28_lists_are_read_from_right_to_left_up_to_the_first_stranger),
       cmocka_unit_test(elements_may_carry_ports_and_brackets),
       cmocka_unit_test(what_a_trusted_proxy_sends_must_be_addresses),
       cmocka_unit_test(a_list_longer_than_any_real_one_is_refused),

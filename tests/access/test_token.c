@@ -170,7 +170,7 @@ static void each_algorithm_verifies_with_its_own_key(void **state) {
   trilha_keys_free(keys);
 }
 
-static void a_token_never_chooses_how_it_is_verified(void **state) {
+static void B27_a_token_never_chooses_how_it_is_verified(void **state) {
   const scene *s = *state;
   trilha_keys *keys = keys_of(s->rsa_pem, s->ec_pem);
   static const char *const headers[] = {
@@ -199,7 +199,7 @@ static void a_token_never_chooses_how_it_is_verified(void **state) {
   trilha_keys_free(keys);
 }
 
-static void keys_that_a_token_brings_along_are_never_used(void **state) {
+static void B27_keys_that_a_token_brings_along_are_never_used(void **state) {
   const scene *s = *state;
   trilha_keys *keys = keys_of(s->ec_pem, NULL);
   trilha_buffer token =
@@ -243,6 +243,8 @@ static void one_changed_byte_breaks_the_signature(void **state) {
   trilha_keys *keys = keys_of(OCT_JWK, NULL);
   trilha_buffer token = hs256("{\"alg\":\"HS256\"}", CLAIMS, TRILHA_TEXT("secret-secret-secret-secret-secret-!"));
   trilha_token_identity who;
+  assert_int_equal(trilha_token_verify(keys, &RULES, trilha_buffer_text(&token), NOW_S * 1000000, &who),
+                   TRILHA_TOKEN_VALID); /* what is remembered of it helps no other */
   for (size_t i = 0; i < token.size; i++) {
     char kept = token.data[i];
     token.data[i] = kept == 'A' ? 'B' : 'A';
@@ -255,6 +257,51 @@ static void one_changed_byte_breaks_the_signature(void **state) {
                          TRILHA_TOKEN_VALID);
   trilha_buffer_add_string(&token, ".x");
   assert_int_equal(verdict_by(&RULES, keys, &token), TRILHA_TOKEN_MALFORMED);
+  trilha_keys_free(keys);
+}
+
+/* What is remembered is that a signature was right, and nothing else. */
+static void a_token_seen_before_is_judged_anew(void **state) {
+  trilha_keys *keys = keys_of(OCT_JWK, NULL), *others = keys_of(((scene *)*state)->ec_pem, NULL);
+  trilha_buffer token = hs256("{\"alg\":\"HS256\"}", CLAIMS, TRILHA_TEXT("secret-secret-secret-secret-secret-!"));
+  trilha_token_identity who = {""};
+  trilha_token_rules narrower = RULES, elsewhere = RULES, auditors = RULES;
+  narrower.algorithms = TRILHA_ALGORITHM_ES256;
+  elsewhere.audience = TRILHA_TEXT("other");
+  auditors.role = TRILHA_TEXT("auditor");
+  const struct {
+    const trilha_keys *keys;
+    const trilha_token_rules *rules;
+    int64_t at_s;
+    trilha_token_verdict verdict;
+  } cases[] = {{keys, &RULES, NOW_S, TRILHA_TOKEN_VALID},        {keys, &RULES, NOW_S, TRILHA_TOKEN_VALID},
+               {keys, &RULES, NOW_S + 90, TRILHA_TOKEN_EXPIRED}, {keys, &narrower, NOW_S, TRILHA_TOKEN_ALGORITHM},
+               {keys, &elsewhere, NOW_S, TRILHA_TOKEN_AUDIENCE}, {keys, &auditors, NOW_S, TRILHA_TOKEN_ROLE},
+               {others, &RULES, NOW_S, TRILHA_TOKEN_KEY},        {keys, &RULES, NOW_S, TRILHA_TOKEN_VALID}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    trilha_text text = trilha_buffer_text(&token);
+    assert_int_equal(trilha_token_verify(cases[i].keys, cases[i].rules, text, cases[i].at_s * 1000000, &who),
+                     cases[i].verdict);
+  }
+  trilha_buffer_done(&token);
+  trilha_keys_free(keys);
+  trilha_keys_free(others);
+}
+
+/* More clients than are remembered: each is served, in any order. */
+static void tokens_beyond_what_is_remembered_are_verified_anew(void **state) {
+  (void)state;
+  enum { CLIENTS = 150, ROUNDS = 3 };
+  trilha_keys *keys = keys_of(OCT_JWK, NULL);
+  for (int i = 0; i < CLIENTS * ROUNDS; i++) {
+    char claims[160];
+    snprintf(claims, sizeof claims, "{\"sub\":\"client-%d\",\"aud\":\"trilha\",\"role\":\"admin\",\"exp\":1790000060}",
+             i * 7 % CLIENTS);
+    trilha_buffer token = hs256("{\"alg\":\"HS256\"}", claims, TRILHA_TEXT("secret-secret-secret-secret-secret-!"));
+    trilha_buffer forged = hs256("{\"alg\":\"HS256\"}", claims, TRILHA_TEXT("another-secret-another-secret-another"));
+    assert_int_equal(verdict_by(&RULES, keys, &token), TRILHA_TOKEN_VALID);
+    assert_int_equal(verdict_by(&RULES, keys, &forged), TRILHA_TOKEN_SIGNATURE);
+  }
   trilha_keys_free(keys);
 }
 
@@ -430,14 +477,70 @@ static void a_made_key_is_private_and_never_overwritten(void **state) {
   assert_int_equal(trilha_token_key_make(s->ec_file, NULL), TRILHA_IO);
 }
 
+/* What a token with this claim `tenant` (NULL: none) sees. */
+static trilha_token_verdict seen_by(const char *tenant, trilha_token_identity *who) {
+  trilha_keys *keys = keys_of(OCT_JWK, NULL);
+  trilha_token_rules rules = RULES;
+  char claims[256];
+  rules.tenant_claim = TRILHA_TEXT("tenant");
+  snprintf(claims, sizeof claims, "{\"sub\":\"ana\",\"aud\":\"trilha\",\"role\":\"admin\",\"exp\":1790000060%s%s}",
+           tenant == NULL ? "" : ",\"tenant\":", tenant == NULL ? "" : tenant);
+  trilha_buffer token = hs256("{\"alg\":\"HS256\"}", claims, TRILHA_TEXT("secret-secret-secret-secret-secret-!"));
+  memset(who, 'x', sizeof *who); /* what stood there before must not count */
+  trilha_token_verdict verdict = trilha_token_verify(keys, &rules, trilha_buffer_text(&token), NOW_S * 1000000, who);
+  trilha_buffer_done(&token);
+  trilha_keys_free(keys);
+  return verdict;
+}
+
+static void a_token_is_for_the_tenants_that_its_claim_names_and_for_no_other(void **state) {
+  trilha_token_identity who;
+  (void)state;
+  assert_int_equal(seen_by("\"acme\"", &who), TRILHA_TOKEN_VALID);
+  assert_true(trilha_identity_sees(&who, TRILHA_TEXT("acme")) && who.tenant_count == 1 && !who.all_tenants);
+  assert_false(trilha_identity_sees(&who, TRILHA_TEXT("acm")) || trilha_identity_sees(&who, TRILHA_TEXT("acme2")) ||
+               trilha_identity_sees(&who, TRILHA_TEXT("")) || trilha_identity_sees(&who, (trilha_text){NULL, 0}));
+  assert_int_equal(seen_by("[\"acme\", \"other\"]", &who), TRILHA_TOKEN_VALID);
+  assert_true(trilha_identity_sees(&who, TRILHA_TEXT("other")) && trilha_identity_sees(&who, TRILHA_TEXT("acme")));
+  assert_int_equal(seen_by("[\"acme\", \"*\"]", &who), TRILHA_TOKEN_VALID);
+  assert_true(who.all_tenants && trilha_identity_sees(&who, TRILHA_TEXT("anybody")));
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(seen_by(i == 0 ? NULL : "[]", &who), TRILHA_TOKEN_VALID);
+    assert_true(who.tenant_count == 0 && !who.all_tenants && !trilha_identity_sees(&who, TRILHA_TEXT("acme")));
+  }
+}
+
+static void a_claim_of_tenants_of_another_form_makes_no_token(void **state) {
+  static const char *const wrong[] = {"\"\"",         "null",  "7", "true", "{}", "[7]", "[\"acme\", \"\"]",
+                                      "[[\"acme\"]]", "[null]"};
+  trilha_token_identity who;
+  (void)state;
+  for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+    assert_int_equal(seen_by(wrong[i], &who), TRILHA_TOKEN_MALFORMED);
+}
+
+static void without_a_configured_claim_a_token_is_for_all_tenants(void **state) {
+  trilha_keys *keys = keys_of(OCT_JWK, NULL);
+  trilha_token_identity who = {""};
+  trilha_buffer token = hs256("{\"alg\":\"HS256\"}", CLAIMS, TRILHA_TEXT("secret-secret-secret-secret-secret-!"));
+  (void)state;
+  assert_int_equal(trilha_token_verify(keys, &RULES, trilha_buffer_text(&token), NOW_S * 1000000, &who),
+                   TRILHA_TOKEN_VALID);
+  assert_true(who.all_tenants);
+  trilha_buffer_done(&token);
+  trilha_keys_free(keys);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_algorithm_verifies_with_its_own_key),
-      cmocka_unit_test(a_token_never_chooses_how_it_is_verified),
-      cmocka_unit_test(keys_that_a_token_brings_along_are_never_used),
+      cmocka_unit_test(B27_a_token_never_chooses_how_it_is_verified),
+      cmocka_unit_test(B27_keys_that_a_token_brings_along_are_never_used),
       cmocka_unit_test(a_kid_chooses_among_named_keys_and_is_only_compared),
       cmocka_unit_test(what_is_critical_or_of_another_type_is_refused),
       cmocka_unit_test(one_changed_byte_breaks_the_signature),
+      cmocka_unit_test(a_token_seen_before_is_judged_anew),
+      cmocka_unit_test(tokens_beyond_what_is_remembered_are_verified_anew),
       cmocka_unit_test(a_signature_has_one_spelling),
       cmocka_unit_test(claims_are_strict),
       cmocka_unit_test(issuer_and_the_place_of_the_role_are_configured),
@@ -446,6 +549,9 @@ int main(void) {
       cmocka_unit_test(more_keys_than_the_limit_are_refused),
       cmocka_unit_test(a_shared_secret_that_others_may_read_is_refused),
       cmocka_unit_test(a_made_key_is_private_and_never_overwritten),
+      cmocka_unit_test(a_token_is_for_the_tenants_that_its_claim_names_and_for_no_other),
+      cmocka_unit_test(a_claim_of_tenants_of_another_form_makes_no_token),
+      cmocka_unit_test(without_a_configured_claim_a_token_is_for_all_tenants),
   };
   return cmocka_run_group_tests_name("access token", tests, setup, teardown);
 }

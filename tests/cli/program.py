@@ -95,6 +95,30 @@ class Folder:
         return str(path)
 
 
+def _signals(pid, which):
+    """A set of signals of a process as the kernel tells it: SigCgt (has a handler), SigPnd, ShdPnd (wait to be delivered)."""
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith(which + ":"):
+            return int(line.split()[1], 16)
+    raise AssertionError(f"/proc/{pid}/status has no {which}")
+
+
+def wait_until_caught(pid, number):
+    """Until the process has a handler for the signal."""
+    end = time.monotonic() + TIMEOUT_S
+    while not _signals(pid, "SigCgt") >> (number - 1) & 1:
+        assert time.monotonic() < end, "no handler came"
+        time.sleep(0.01)
+
+
+def wait_until_handled_once(pid, number):
+    """After a signal was sent to a handler that is for one time: until it has run."""
+    end = time.monotonic() + TIMEOUT_S
+    while _signals(pid, "SigCgt") >> (number - 1) & 1:
+        assert time.monotonic() < end, "the signal was not handled"
+        time.sleep(0.01)
+
+
 def run(*words, **more):
     """Runs in a scratch folder of its own."""
     with Folder() as folder:

@@ -1,6 +1,7 @@
 # cli: a folder with a store in it, ready for the tests of the verbs.
 """Scenes that several test files start from."""
 import json
+import sqlite3
 
 from program import ROOT, Folder
 
@@ -44,6 +45,33 @@ class Store(Folder):
         outcome = self.run("events", "list", "--json", *words)
         assert outcome.status == 0, outcome
         return json.loads(outcome.out)
+
+
+class Producer(Folder):
+    """SQLite outboxes, each NAME in NAME.db under the prefix NAME, whose messages go to `log`."""
+    outboxes = ("billing",)
+
+    def __enter__(self):
+        super().__enter__()
+        for name in self.outboxes:
+            for words in (("install",), ("route", "*", "log")):
+                outcome = self.outbox(name, *words)
+                assert outcome.status == 0, outcome
+        return self
+
+    def outbox(self, name, *words, **more):
+        return self.run("outbox", *words, "--store", f"sqlite:{name}.db", "--schema", name, **more)
+
+    def sql(self, name, text, *values):
+        db = sqlite3.connect(self.path / f"{name}.db", isolation_level=None, timeout=30)
+        try:
+            return db.execute(text, values).fetchall()
+        finally:
+            db.close()
+
+    def say(self, name, key="42", kind="nota.emitida"):
+        self.sql(name, f"INSERT INTO {name}_outbox_enqueue (tenant_id, aggregate_type, aggregate_key, message_type, version, payload, origin, "
+                 "correlation_id) VALUES ('acme', 'nota', ?, ?, '1.0.0', '{}', ?, ?)", key, kind, name, CORRELATION)
 
 
 def order(number, **more):

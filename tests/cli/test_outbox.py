@@ -54,6 +54,49 @@ def test_messages_reach_standard_output_as_lines_in_order():
         assert producer.work("log", "--stdout").out == ""
 
 
+def test_lanes_of_a_held_type_are_told_as_held_with_what_ends_it_and_page_by_place():
+    with Producer() as producer:
+        for key in ("41", "42", "43"):
+            producer.say(key=key)
+        held = producer.outbox("hold", "invoice.*", "--holder", "old-relay", "--reason", "moving over")
+        assert held.status == 0, held
+        producer.work("erp", "--exec", "false")
+        lanes = producer.lanes("--destination", "erp")
+        assert [(lane["held"], lane["attempts"], lane["due_at"]) for lane in lanes] == [("PATH_HELD", 0, None)] * 3
+        assert len(producer.lanes("--code", "PATH_HELD")) == 3 and producer.lanes("--code", "COMMAND_REFUSED") == []
+        status = next(row for row in parsed(producer.outbox("status", "--json").out) if row["destination"] == "erp")
+        assert (status["ready"], status["waiting"], status["held"], status["held_because"]) == (0, 0, 3, "PATH_HELD")
+        table = producer.outbox("lanes", "--destination", "erp")
+        assert "PATH_HELD" in table.out and "trilha outbox take" in table.err and "--after" not in table.err
+        first = producer.outbox("lanes", "--destination", "erp", "--limit", "2")
+        assert "--after 0" in first.err
+        pages, after = [], "0"
+        for most in (2, 1, 0):
+            page = producer.lanes("--destination", "erp", "--limit", "2", "--after", after)
+            assert len(page) == most
+            pages += [lane["aggregate_key"] for lane in page]
+            after = page[-1]["place"] if page else after
+        assert sorted(pages) == ["41", "42", "43"]
+        assert "--after" not in producer.outbox("lanes", "--destination", "erp", "--limit", "2", "--after", after).err
+        assert producer.outbox("lanes", "--after", "soon").status == 2
+        taken = producer.outbox("take", "invoice.*", "--reason", "it is off")
+        assert taken.status == 0, taken
+        assert [lane["held"] for lane in producer.lanes("--destination", "erp")] == [None] * 3
+
+
+def test_lanes_are_counted_by_tenant_the_most_first():
+    with Producer() as producer:
+        assert "nothing is waiting" in producer.outbox("status", "--tenants").out
+        for key in ("41", "42"):
+            producer.say(key=key)
+        with sqlite3.connect(producer.path / "app.db", isolation_level="IMMEDIATE") as db:
+            db.execute("INSERT INTO billing_outbox_enqueue (tenant_id, aggregate_type, aggregate_key, message_type, version, payload, origin, "
+                       "correlation_id) VALUES ('small', 'invoice', '1', 'other.kind', '1.0.0', '{}', 'billing', ?)", (CORRELATION,))
+        db.close()
+        assert parsed(producer.outbox("status", "--tenants", "--json").out) == [{"tenant_id": "acme", "lanes": 4}, {"tenant_id": "small", "lanes": 1}]
+        assert re.search(r"TENANT +LANES\n-*\s*acme +4\nsmall +1", producer.outbox("status", "--tenants").out)
+
+
 def test_a_program_that_refuses_blocks_the_lane_until_an_operator_retries():
     with Producer() as producer:
         producer.say()
@@ -154,8 +197,13 @@ def test_many_dead_messages_are_listed_before_any_is_touched():
         assert "3 changed" in producer.outbox(*words, "--yes").out and producer.lanes("--status", "DeadLettered") == []
         producer.work("erp", *REFUSING)
         words = ("discard", "--destination", "erp", "--reason", "shut down", "--code", "COMMAND_REFUSED", "--yes")
-        assert producer.outbox(*words).status == 1  # nobody asked the destination
-        assert "3 changed" in producer.outbox(*words, "--override").out
+        dead = [lane["message_id"] for lane in producer.lanes("--status", "DeadLettered")]
+        assert producer.outbox("reconcile", dead[1], "--destination", "erp", "--says", "Refused").status == 0
+        part = producer.outbox(*words)  # nobody asked the destination of the other two
+        assert part.status == 1 and "1 changed; 2 failed, the first " + dead[0] in part.out and "RECONCILIATION_MISSING" in part.err
+        tally = parsed(producer.outbox(*words, "--json").out)[-1]
+        assert (tally["selected"], tally["done"], tally["failed"], tally["untried"]) == (2, 0, 2, 0) and tally["first_failed"] == dead[0]
+        assert "2 changed" in producer.outbox(*words, "--override").out
         assert producer.outbox("retry", "--destination", "erp", "--reason", "nothing named").status == 2
 
 
@@ -216,6 +264,61 @@ def test_the_documentation_s_sql_for_sqlite_is_accepted():
         db.commit()
         db.close()
         assert parsed(producer.work("erp", "--stdout").out)[0]["payload"] == {"total": "10.50"}
+
+
+def service(producer, verb, *words, credential="billing-relay", tenant="acme", operation="invoice.issued"):
+    return producer.run("service", verb, credential, *STORE, "--destination", "erp", "--tenant", tenant, "--operation", operation, "--reason", "contract 7",
+                        *words)
+
+
+def test_a_closed_outbox_sends_only_what_a_service_may_dispatch():
+    with Producer() as producer:
+        assert producer.run("service", "list", *STORE).out == "no grants: workers dispatch without a credential\n"
+        assert service(producer, "grant", tenant="other").out == "billing-relay may now dispatch invoice.issued\n"
+        producer.say()
+        assert producer.work("erp", "--stdout", "--service", "billing-relay").out == ""
+        lane, = producer.lanes("--destination", "erp")
+        assert lane["status"] == "DeadLettered" and lane["error_code"] == "SERVICE_FORBIDDEN" and "trilha service grant" in lane["error_text"], lane
+        assert service(producer, "grant").status == 0
+        retried = producer.outbox("retry", "--destination", "erp", "--code", "SERVICE_FORBIDDEN", "--reason", "granted", "--yes")
+        assert retried.status == 0, retried
+        assert len(parsed(producer.work("erp", "--stdout", "--service", "billing-relay").out)) == 1
+        producer.say()
+        assert service(producer, "revoke").out == "billing-relay may no longer dispatch invoice.issued\n"
+        assert service(producer, "revoke").out == "it stood so already: nothing was changed\n"
+        assert producer.work("erp", "--stdout", "--service", "billing-relay").out == ""
+        assert producer.work("erp", "--stdout").out == ""
+
+
+def test_grants_are_listed_with_who_and_why():
+    with Producer() as producer:
+        assert service(producer, "grant").status == service(producer, "grant", "--company", "north").status == service(producer, "revoke").status == 0
+        rows = parsed(producer.run("service", "list", *STORE, "--json").out)
+        assert [(row["company_id"], row["status"], row["reason"]) for row in rows] == [(None, "revoked", "contract 7"), ("north", "granted", "contract 7")]
+        assert all(row["user"] and row["at"].endswith("Z") and row["credential"] == "billing-relay" for row in rows), rows
+        assert "invoice.issued" in producer.run("service", "list", *STORE).out
+
+
+def test_a_grant_that_is_not_explicit_is_refused():
+    with Producer() as producer:
+        assert service(producer, "grant", operation="invoice.*").status == 3
+        assert service(producer, "revoke").status == 1  # it was never given
+        for missing in ("--tenant", "--destination", "--operation", "--reason"):
+            words = ["--tenant", "acme", "--destination", "erp", "--operation", "invoice.issued", "--reason", "x"]
+            at = words.index(missing)
+            outcome = producer.run("service", "grant", "billing-relay", *STORE, *words[:at], *words[at + 2:])
+            assert outcome.status == 2 and missing in outcome.err, outcome
+        assert producer.run("service", "list", *STORE, "--json").out == ""
+
+
+def test_what_a_destination_guarantees_is_listed():
+    with Producer() as producer:
+        assert [(row["destination"], row["guarantee"]) for row in parsed(producer.outbox("guarantees", "--json").out)] == [("erp", None), ("log", None)]
+        producer.work("log", "--stdout")
+        producer.work("erp", "--exec", "true")
+        erp, log = parsed(producer.outbox("guarantees", "--json").out)
+        assert erp["guarantee"] == "durable" and erp["because"] is None and log["guarantee"] == "best effort" and log["because"], (erp, log)
+        assert "best effort" in producer.outbox("guarantees").out
 
 
 if __name__ == "__main__":

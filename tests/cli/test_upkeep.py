@@ -53,6 +53,7 @@ def test_the_inbox_is_listed_with_its_repeats_and_its_conflicts():
         producer.accept()
         row, = parsed(producer.verb("inbox", "list", "--json").out)
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", row.pop("accepted_at"))
+        place = row.pop("place")
         assert row == {"tenant_id": "acme", "consumer": "stock", "message_id": MESSAGE, "payload_sha256": FIRST, "result_bytes": 3, "duplicates": 1,
                        "conflicts": 1}
         conflict, = parsed(producer.verb("inbox", "conflicts", "--json", "--consumer", "stock", "--tenant", "acme", "--message", MESSAGE).out)
@@ -60,6 +61,9 @@ def test_the_inbox_is_listed_with_its_repeats_and_its_conflicts():
         assert MESSAGE in producer.verb("inbox", "conflicts").out and "r-7" not in producer.verb("inbox", "list").out
         assert producer.verb("inbox", "list", "--consumer", "freight").out == "nothing was accepted\n"
         assert producer.verb("inbox", "list", "--message", "seven").status == 3
+        assert producer.verb("inbox", "list", "--after", place).out == "nothing was accepted\n"  # the next page
+        assert producer.verb("inbox", "conflicts", "--after", conflict["place"]).out == "no conflicts\n"
+        assert producer.verb("inbox", "list", "--after", "seven").status == 3
 
 
 def test_a_worker_is_listed_and_ends_when_it_is_drained():
@@ -106,6 +110,32 @@ def test_a_purge_is_planned_then_run_and_leaves_its_trail():
             ("trilha.inbox-message.purged", 1), ("trilha.outbox-message.purged", 3)]
         table = producer.verb("purge", "plan", *words).out
         assert table.splitlines()[0].split() == ["WHAT", "ROWS", "OLDEST", "NEWEST"] and table.splitlines()[1].split() == ["messages", "0", "-", "-"]
+
+
+def test_a_purge_that_is_interrupted_says_so_by_its_exit_status():
+    with Producer() as producer:
+        for _ in range(3):
+            producer.say()
+        assert producer.run("worker", "run", *STORE, "--destination", "log", "--once", "--stdout").status == 0
+        # Somebody holds the writers' turn: the purge waits in its first transaction until it was interrupted.
+        db = sqlite3.connect(producer.path / "app.db", isolation_level=None)
+        db.execute("BEGIN IMMEDIATE")
+        running = producer.start("purge", "run", *STORE, "--messages", "0s", "--restore", "0s", "--batch", "1", "--reason", "monthly")
+        try:
+            program.wait_until_caught(running.pid, signal.SIGTERM)
+            running.send_signal(signal.SIGTERM)
+            program.wait_until_handled_once(running.pid, signal.SIGTERM)
+            db.execute("COMMIT")
+            out, err = running.communicate(timeout=program.TIMEOUT_S)
+        finally:
+            db.close()
+            if running.poll() is None:
+                running.send_signal(signal.SIGKILL)
+                running.wait()
+        assert running.returncode == 1 and b"stopped as asked" in err and b"messages" in out, (running.returncode, out, err)
+        assert producer.sql("SELECT count(*) FROM billing_outbox_message") == [(2,)]
+        assert producer.verb("purge", "run", "--messages", "0s", "--restore", "0s", "--reason", "monthly").status == 0
+        assert producer.sql("SELECT count(*) FROM billing_outbox_message") == [(0,)]
 
 
 def test_a_purge_says_which_windows_do_not_fit_and_what_is_missing():

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -204,14 +205,79 @@ static void a_wrong_variable_is_told_by_its_name(void **state) {
   assert_string_equal(h.source, "TRILHA_SERVE_LIMITS_WORKERS");
 }
 
-static void shown(const char *url, const char *expected) {
-  trilha_config_sources sources = {.flags = {[TRILHA_SETTING_STORE] = url}};
+static void shown_as(trilha_setting setting, const char *value, const char *expected) {
+  trilha_config_sources sources = {0};
+  sources.flags[setting] = value;
   trilha_config *config = loaded(&sources);
   trilha_buffer out = {0};
-  trilha_config_show(config, TRILHA_SETTING_STORE, &out);
-  assert_string_equal(out.data, expected);
+  trilha_config_show(config, setting, &out);
+  assert_string_equal(trilha_buffer_text(&out).data, expected);
   trilha_buffer_done(&out);
   trilha_config_free(config);
+}
+
+static void shown(const char *url, const char *expected) {
+  shown_as(TRILHA_SETTING_STORE, url, expected);
+}
+
+static void what_is_sent_to_a_collector_along_with_the_rest_is_never_shown(void **state) {
+  (void)state;
+  shown_as(TRILHA_SETTING_OTLP_HEADERS, "api-key=geheim", "****");
+  shown_as(TRILHA_SETTING_OTLP_ENDPOINT, "https://u:geheim@host:4318/in", "https://u:****@host:4318/in");
+  shown_as(TRILHA_SETTING_OTLP_ENDPOINT, "http://127.0.0.1:4318", "http://127.0.0.1:4318");
+  trilha_config_sources none = {0};
+  trilha_config *config = loaded(&none);
+  trilha_buffer out = {0};
+  trilha_config_show(config, TRILHA_SETTING_OTLP_HEADERS, &out);
+  assert_int_equal(out.size, 0);
+  trilha_buffer_done(&out);
+  trilha_config_free(config);
+}
+
+static char *telemetry_variables(const char *name) {
+  static const struct {
+    const char *name, *value;
+  } all[] = {{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://shared:4318"},
+             {"OTEL_SERVICE_NAME", "shared"},
+             {"TRILHA_TELEMETRY_SERVICE_NAME", "own"},
+             {"OTEL_EXPORTER_OTLP_HEADERS", ""},
+             {"TRILHA_SERVE_API_PORT", "wrong"}};
+  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+    if (strcmp(all[i].name, name) == 0) return (char *)(uintptr_t)all[i].value;
+  return NULL;
+}
+
+static void variables_that_other_programs_share_stand_between_the_file_and_our_own(void **state) {
+  (void)state;
+  trilha_config_sources sources = {
+      .yaml = TRILHA_TEXT(
+          "telemetry: {service_name: file, otlp: {endpoint: 'http://file:1', headers: a=b, queue_max: 7}}\n"),
+      .path = "t.yaml",
+      .environment = telemetry_variables,
+      .part = "telemetry"}; /* the wrong port is none of our business */
+  trilha_config *config = loaded(&sources);
+  assert_string_equal(trilha_config_text(config, TRILHA_SETTING_TELEMETRY_SERVICE_NAME).data, "own");
+  assert_string_equal(trilha_config_text(config, TRILHA_SETTING_OTLP_ENDPOINT).data, "http://shared:4318");
+  assert_int_equal(trilha_config_origin(config, TRILHA_SETTING_OTLP_ENDPOINT), TRILHA_ORIGIN_ENVIRONMENT);
+  assert_string_equal(trilha_config_text(config, TRILHA_SETTING_OTLP_HEADERS).data, "a=b");
+  assert_int_equal(trilha_config_number(config, TRILHA_SETTING_OTLP_QUEUE_MAX), 7);
+  assert_int_equal(trilha_config_number(config, TRILHA_SETTING_OTLP_FLUSH_MS), 2000);
+  trilha_config_free(config);
+  sources.part = NULL;
+  assert_int_equal(trilha_config_load(&sources, &config, NULL), TRILHA_INVALID);
+}
+
+static void an_endpoint_that_is_no_url_is_refused_where_it_stands(void **state) {
+  (void)state;
+  static const char *const wrong[] = {"collector:4318", "ftp://h",    "http://",
+                                      "http://h/?q",    "http://h#f", "http://h i"};
+  for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    char yaml[128];
+    snprintf(yaml, sizeof yaml, "telemetry:\n  otlp:\n    endpoint: '%s'\n", wrong[i]);
+    heard h = refused(yaml);
+    assert_string_equal(h.pointer, "/telemetry/otlp/endpoint");
+    assert_int_equal(h.line, 3);
+  }
 }
 
 static void a_password_in_the_url_of_the_store_is_never_shown(void **state) {
@@ -236,6 +302,9 @@ int main(void) {
       cmocka_unit_test(broken_yaml_is_told_with_its_place),
       cmocka_unit_test(a_wrong_variable_is_told_by_its_name),
       cmocka_unit_test(a_password_in_the_url_of_the_store_is_never_shown),
+      cmocka_unit_test(what_is_sent_to_a_collector_along_with_the_rest_is_never_shown),
+      cmocka_unit_test(variables_that_other_programs_share_stand_between_the_file_and_our_own),
+      cmocka_unit_test(an_endpoint_that_is_no_url_is_refused_where_it_stands),
   };
   return cmocka_run_group_tests_name("config settings", tests, NULL, NULL);
 }

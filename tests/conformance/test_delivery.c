@@ -553,6 +553,43 @@ static void R16_a_later_failure_reopens_the_same_row(void **state) {
   trilha_replayed_free(replayed);
 }
 
+static size_t count_redeliveries(trilha *handle) {
+  trilha_audit_filter filter = {.action = TRILHA_TEXT("trilha.event.redelivered")};
+  trilha_audit_records *records = NULL;
+  assert_int_equal(trilha_audit_list(handle, &filter, &records, NULL), TRILHA_OK);
+  size_t count = records->count;
+  trilha_audit_records_free(records);
+  return count;
+}
+
+static void a_redelivery_is_audited_and_what_cannot_be_is_not_done(void **state) {
+  trilha_fixture *f = *state;
+  trilha *handle = begin(state);
+  witness w;
+  witness_init(&w);
+  subscribe(handle, "teste.a", "D-4", "livro", see, &w);
+  int64_t sequence = publish_number(handle, "teste.a", 1);
+  assert_int_equal(w.calls, 1);
+  trilha_replayed *replayed;
+  assert_int_equal(trilha_replay(handle, sequence - 1, NULL, 0, &replayed, NULL), TRILHA_OK);
+  const trilha_event *event = &replayed->events[0];
+  assert_int_equal(trilha_redeliver(handle, TRILHA_TEXT("teste.a"), TRILHA_TEXT("D-4"), event, NULL), TRILHA_OK);
+  assert_int_equal(w.calls, 2);
+  assert_int_equal(count_redeliveries(handle), 1);
+  trilha_fixture_change(
+      f,
+      "CREATE FUNCTION public.no_room() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION "
+      "'no room' USING ERRCODE = '53100'; END $$; CREATE TRIGGER no_room BEFORE INSERT ON "
+      "core.audit_log FOR EACH ROW EXECUTE FUNCTION public.no_room()",
+      "CREATE TRIGGER no_room BEFORE INSERT ON core_audit_log BEGIN SELECT RAISE(ABORT, 'no room'); END");
+  trilha_error err = {0};
+  assert_int_not_equal(trilha_redeliver(handle, TRILHA_TEXT("teste.a"), TRILHA_TEXT("D-4"), event, &err), TRILHA_OK);
+  assert_int_equal(w.calls, 2);
+  assert_int_equal(trilha_redeliver(handle, TRILHA_TEXT("teste.a"), TRILHA_TEXT("D-9"), event, NULL), TRILHA_NOT_FOUND);
+  assert_int_equal(count_redeliveries(handle), 1);
+  trilha_replayed_free(replayed);
+}
+
 #define ON_A_FRESH_STORE(test) cmocka_unit_test_setup_teardown(test, trilha_fixture_setup, trilha_fixture_teardown)
 
 int main(void) {
@@ -564,6 +601,7 @@ int main(void) {
       ON_A_FRESH_STORE(E18_spans_and_the_alert_above_a_threshold_are_said),
       ON_A_FRESH_STORE(T18_a_reprocess_after_repair_resolves_the_dead_letter),
       ON_A_FRESH_STORE(R16_retries_end_in_failed_permanent_until_an_operator_reopens),
+      ON_A_FRESH_STORE(a_redelivery_is_audited_and_what_cannot_be_is_not_done),
       ON_A_FRESH_STORE(R11_two_handlers_of_one_colony_share_a_dead_letter_until_both_succeed),
       ON_A_FRESH_STORE(R17_a_process_without_a_listener_changes_no_row_and_says_why),
       ON_A_FRESH_STORE(R17_a_request_from_another_process_runs_where_the_colony_subscribes),

@@ -102,6 +102,41 @@ static void T14_R7_a_limit_above_500_is_lowered_and_reported(void **state) {
   trilha_events_page_free(page);
 }
 
+static void a_page_without_a_total_says_whether_more_follow(void **state) {
+  trilha *handle = begin(state);
+  publish_alternating(handle, 501, NULL, NULL);
+  static const struct {
+    trilha_events_filter filter;
+    size_t count;
+    bool more;
+  } pages[] = {
+      {{.sequence_inicio = 1, .limite = 10}, 10, true},
+      {{.sequence_inicio = 492, .limite = 10}, 10, false},
+      {{.sequence_inicio = 493, .limite = 10}, 9, false},
+      {{.sequence_inicio = 502, .limite = 10}, 0, false},
+      {{.limite = 600}, 500, true},
+      {{.limite = 10, .deslocamento = 490}, 10, true},
+      {{.limite = 10, .deslocamento = 491}, 10, false},
+      {{.tipo = {"teste.b", 7}, .sequence_inicio = 481, .limite = 10}, 10, false},
+      {{.tipo = {"teste.b", 7}, .sequence_inicio = 480, .limite = 10}, 10, true},
+      {{.origem = {"D-1a", 4}, .sequence_inicio = 400, .sequence_fim = 406, .limite = 2}, 2, true},
+      {{.timestamp_inicio = {"2020-01-01T00:00:00Z", 20}, .sequence_inicio = 500, .limite = 2}, 2, false},
+  };
+  for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++) {
+    trilha_events_filter filter = pages[i].filter;
+    trilha_events_page *counted = query(handle, filter);
+    filter.without_total = true;
+    trilha_events_page *page = query(handle, filter);
+    if (page->count != pages[i].count || page->more != pages[i].more) fail_msg("page %zu: %zu rows", i, page->count);
+    assert_int_equal(page->total, -1);
+    assert_true(counted->count == page->count && counted->more == page->more && counted->limite == page->limite);
+    for (size_t row = 0; row < page->count; row++)
+      assert_int_equal(page->linhas[row].sequence_number, counted->linhas[row].sequence_number);
+    trilha_events_page_free(page);
+    trilha_events_page_free(counted);
+  }
+}
+
 static void R7_bad_filters_are_refused_with_their_name(void **state) {
   trilha *handle = begin(state);
   trilha_events_filter bad[] = {{.limite = -1},
@@ -384,6 +419,7 @@ int main(void) {
       ON_A_FRESH_STORE(T3_a_query_by_type_gives_only_that_type_and_pages),
       ON_A_FRESH_STORE(R7_filters_combine_and_ranges_are_inclusive),
       ON_A_FRESH_STORE(T14_R7_a_limit_above_500_is_lowered_and_reported),
+      ON_A_FRESH_STORE(a_page_without_a_total_says_whether_more_follow),
       ON_A_FRESH_STORE(R7_bad_filters_are_refused_with_their_name),
       ON_A_FRESH_STORE(T5_an_event_is_found_by_its_id_in_any_case_or_told_missing),
       ON_A_FRESH_STORE(E9_a_trace_gives_one_flow_by_sequence_up_to_500),

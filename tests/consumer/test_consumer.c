@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "conformance/publishing.h"
+#include "support/own_program.h"
 #include "trilha/delivery.h"
 
 extern char **environ;
@@ -435,13 +436,9 @@ static int role_dying(const char *url, const char *keyring) {
 
 static pid_t spawn_role(const char *role, const char *a, const char *b) {
   pid_t pid = 0;
-  char *argv[] = {(char *)(uintptr_t) "/proc/self/exe",
-                  (char *)(uintptr_t) "--role",
-                  (char *)(uintptr_t)role,
-                  (char *)(uintptr_t)a,
-                  (char *)(uintptr_t)b,
-                  NULL};
-  assert_int_equal(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, argv, environ), 0);
+  char *argv[] = {trilha_own_program(), (char *)(uintptr_t) "--role", (char *)(uintptr_t)role,
+                  (char *)(uintptr_t)a, (char *)(uintptr_t)b,         NULL};
+  assert_int_equal(posix_spawn(&pid, argv[0], NULL, NULL, argv, environ), 0);
   return pid;
 }
 

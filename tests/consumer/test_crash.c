@@ -24,6 +24,7 @@
 #include "conformance/publishing.h"
 #include "consumer/consumer.h"
 #include "lib/handle.h"
+#include "support/own_program.h"
 #include "trilha/delivery.h"
 
 extern char **environ;
@@ -120,11 +121,11 @@ static int run_role(const trilha_fixture *f, const char *role, const char *fault
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, path, O_WRONLY | O_CREAT | O_APPEND, 0600);
-  char *argv[] = {(char *)(uintptr_t) "/proc/self/exe", (char *)(uintptr_t) "--role", (char *)(uintptr_t)role,
+  char *argv[] = {trilha_own_program(), (char *)(uintptr_t) "--role", (char *)(uintptr_t)role,
                   (char *)(uintptr_t)f->url, NULL};
   pid_t pid = 0;
   if (fault != NULL) setenv("TRILHA_FAULT", fault, 1);
-  assert_int_equal(posix_spawn(&pid, "/proc/self/exe", &actions, NULL, argv, environ), 0);
+  assert_int_equal(posix_spawn(&pid, argv[0], &actions, NULL, argv, environ), 0);
   unsetenv("TRILHA_FAULT");
   posix_spawn_file_actions_destroy(&actions);
   int status = 0;

@@ -26,6 +26,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "conformance/publishing.h"
+#include "support/own_program.h"
 #include "support/sanitized.h"
 #include "trilha/delivery.h"
 
@@ -147,14 +148,14 @@ static int role_hasty(const char *url, const char *path, const char *crash_after
 
 static pid_t spawn_role(const char *role, const char *a, const char *b, const char *c) {
   pid_t pid = 0;
-  char *argv[] = {(char *)(uintptr_t) "/proc/self/exe",
+  char *argv[] = {trilha_own_program(),
                   (char *)(uintptr_t) "--role",
                   (char *)(uintptr_t)role,
                   (char *)(uintptr_t)a,
                   (char *)(uintptr_t)b,
                   (char *)(uintptr_t)c,
                   NULL};
-  assert_int_equal(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, argv, environ), 0);
+  assert_int_equal(posix_spawn(&pid, argv[0], NULL, NULL, argv, environ), 0);
   return pid;
 }
 

@@ -97,6 +97,9 @@ def run_page(page):
     if not units:
         tap.skip(f"nothing to type on {STORE}")
     absent = [tool for tool in TOOLS if shutil.which(tool) is None and any(re.search(rf"\b{tool}\b", unit.text) for unit in units)]
+    if STORE == "postgresql" and any("psycopg2" in unit.text for unit in units) and \
+            subprocess.run(["/usr/bin/python3", "-c", "import psycopg2"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+        absent.append("python3-psycopg2")
     if absent:
         tap.skip("not installed: " + ", ".join(absent))
     ports = {name: free_port() for name in ("api", "status", "collector")}

@@ -42,6 +42,11 @@ def test_the_page_on_performance_shows_the_stored_results():
     assert done.returncode == 0, done.stderr
 
 
+def test_the_page_on_benchmarks_shows_the_stored_results():
+    done = subprocess.run([ROOT / "bench/figures", "--check", ROOT / "docs/benchmarks.md"], stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_every_link_of_the_documents_leads_somewhere():
     documents = [path for path in ROOT.rglob("*.md") if not path.relative_to(ROOT).parts[0].startswith((".", "build"))
                  and "node_modules" not in path.parts]

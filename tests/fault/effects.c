@@ -12,12 +12,15 @@
 #include <cmocka.h>
 
 #include <libpq-fe.h>
+#include <signal.h>
 #include <sqlite3.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/text.h"
 #include "fault/history.h"
+#include "trilha/postgres.h"
 #include "trilha/reaction.h"
 #include "trilha/relay.h"
 
@@ -108,7 +111,8 @@ trilha_relay_options effects_relay_options(const trilha_fixture *outbox, const t
 }
 
 static int run_worker(worker *w, const trilha_fixture *outbox, bool once) {
-  const trilha_transport transport = {TRILHA_TEXT("everything"), send_noted, w, .at_once = 1};
+  const trilha_transport transport = {TRILHA_TEXT("everything"), send_noted, w, .at_once = 1,
+                                      .guarantee = TRILHA_GUARANTEE_DURABLE};
   trilha_relay_options options = effects_relay_options(outbox, &transport);
   options.once = once;
   trilha_relay *relay = NULL;
@@ -127,6 +131,7 @@ static int run_worker(worker *w, const trilha_fixture *outbox, bool once) {
 int effects_role_worker(const char *outbox_url, const char *inbox_url, const char *history, const char *how) {
   trilha_fixture outbox = named(outbox_url), inbox = named(inbox_url);
   worker w = {.history = fault_open_history(history)};
+  prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind */
   const trilha_reaction_options options = {.inbox = trilha_producer_options(&inbox), .react = react, .ordered = true};
   trilha_reaction *reaction = NULL;
   if (trilha_reaction_new(&options, &reaction, NULL) != TRILHA_OK) return 5;
@@ -143,6 +148,55 @@ pid_t effects_start_worker(const char *url, const char *history, const char *how
   snprintf(setting, sizeof setting, "TRILHA_FAULT=%s", fault == NULL ? "" : fault);
   const char *words[] = {"worker", url, url, history, how, NULL};
   return fault_start(words, setting);
+}
+
+/* --- the producer's role ------------------------------------------------------------------------------------------ */
+
+static bool run(PGconn *pg, const char *sql) {
+  PGresult *result = PQexec(pg, sql);
+  ExecStatusType status = PQresultStatus(result);
+  PQclear(result);
+  return status == PGRES_COMMAND_OK;
+}
+
+static bool produce_one(PGconn *pg, const char *key, trilha_enqueued *ret) {
+  const trilha_message message = trilha_producer_message("acme", key);
+  return PQstatus(pg) == CONNECTION_OK && run(pg, "BEGIN") &&
+         trilha_outbox_enqueue_postgres(pg, "billing", &message, ret, NULL) == TRILHA_OK && run(pg, "COMMIT");
+}
+
+int effects_role_producer(const char *url, const char *path, const char *how) {
+  int noted = fault_open_history(path);
+  bool trusting = strcmp(how, "trusting") == 0;
+  PGconn *pg = NULL;
+  for (unsigned i = 0; getppid() != 1; i++) {
+    char key[8];
+    trilha_enqueued said = {.message_id = "00000000-0000-4000-8000-000000000000"};
+    snprintf(key, sizeof key, "%u", i % EFFECTS_KEYS);
+    if (pg == NULL) pg = PQconnectdb(url);
+    bool committed = produce_one(pg, key, &said);
+    if (committed || trusting)
+      fault_write(noted, "%s %s %lld\n", said.message_id, key, (long long)said.aggregate_sequence);
+    trilha_clock_sleep_ms(2);
+    if (committed) continue;
+    PQfinish(pg);
+    pg = NULL;
+    trilha_clock_sleep_ms(20);
+  }
+  return 0;
+}
+
+size_t effects_missing(const trilha_producer *p, const char *path) {
+  char line[80], sql[200];
+  size_t count = 0;
+  FILE *file = fopen(path, "r");
+  assert_non_null(file);
+  while (fgets(line, sizeof line, file) != NULL) {
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM {p}outbox_message WHERE message_id = '%.36s'", line);
+    count += trilha_producer_count(p, sql) != 1;
+  }
+  fclose(file);
+  return count;
 }
 
 /* --- the checker

@@ -42,4 +42,10 @@ trilha_relay_options effects_relay_options(const trilha_fixture *outbox, const t
 int effects_role_worker(const char *outbox_url, const char *inbox_url, const char *history, const char *how);
 pid_t effects_start_worker(const char *url, const char *history, const char *how, const char *fault);
 
+/* A producer on PostgreSQL until it is killed: one message after the other, each committed for itself. Notes `ID KEY
+ * SEQUENCE` of each that was committed; "trusting": of each that was not refused in words either. */
+int effects_role_producer(const char *url, const char *path, const char *how);
+/* Noted as committed, and not in the outbox. */
+size_t effects_missing(const trilha_producer *p, const char *path);
+
 #endif

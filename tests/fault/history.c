@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/uuid.h"
+#include "support/own_program.h"
 
 extern char **environ;
 
@@ -59,7 +60,7 @@ static char **environment_with(const char *setting) {
 }
 
 pid_t fault_start(const char *const words[], const char *setting) {
-  char *argv[FAULT_WORDS_MAX + 3] = {(char *)(uintptr_t) "/proc/self/exe", (char *)(uintptr_t) "--role"};
+  char *argv[FAULT_WORDS_MAX + 3] = {trilha_own_program(), (char *)(uintptr_t) "--role"};
   for (size_t i = 0; words[i] != NULL; i++) {
     assert_true(i < FAULT_WORDS_MAX);
     argv[i + 2] = (char *)(uintptr_t)words[i];
@@ -67,7 +68,7 @@ pid_t fault_start(const char *const words[], const char *setting) {
   char **environment = environment_with(setting);
   pid_t pid = 0;
   fflush(stdout);
-  assert_int_equal(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, argv, environment), 0);
+  assert_int_equal(posix_spawn(&pid, argv[0], NULL, NULL, argv, environment), 0);
   free(environment);
   return pid;
 }

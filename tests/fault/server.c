@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char server_folder[FAULT_SERVER_PATH];
@@ -43,6 +44,20 @@ bool fault_server_starts(const char *parent) {
   setenv("TRILHA_TEST_POSTGRES_URL", url, 1);
   setenv("TRILHA_TEST_STORE", "postgresql", 1);
   return true;
+}
+
+int fault_server_run(int (*run_all)(void)) {
+  char parent[] = "/tmp/trilha-server-XXXXXX", command[80];
+  if (mkdtemp(parent) == NULL || chmod(parent, 0755) != 0) return 1;
+  int status = 0;
+  if (fault_server_starts(parent)) {
+    status = run_all();
+    fault_server("stop", "");
+  } else {
+    puts("1..0 # SKIP no PostgreSQL server can be started here");
+  }
+  snprintf(command, sizeof command, "rm -rf %s", parent);
+  return system(command) == 0 ? status : 1;
 }
 
 relay *fault_server_wire(const char *url, char *out, size_t size) {

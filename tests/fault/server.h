@@ -12,6 +12,8 @@ enum { FAULT_SERVER_PATH = 200 };
 /* Below `parent`, and until this process ends; from then on it is the server of all fixtures. False: none can be
  * started here. */
 bool fault_server_starts(const char *parent);
+/* The tests on such a server, and the program's status; one that cannot be started skips them. */
+int fault_server_run(int (*run_all)(void));
 /* Runs a verb of tools/private-postgres on it; its exit status. */
 int fault_server(const char *verb, const char *more);
 /* The test fails unless the verb succeeds. */

@@ -29,6 +29,7 @@
 #include "base/text.h"
 #include "base/uuid.h"
 #include "conformance/publishing.h"
+#include "support/own_program.h"
 
 extern char **environ;
 
@@ -275,13 +276,9 @@ static child start(const trilha_fixture *f, const char *role, const char *a, con
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, c.path, O_WRONLY | O_CREAT | O_APPEND, 0600);
-  char *argv[] = {(char *)(uintptr_t) "/proc/self/exe",
-                  (char *)(uintptr_t) "--role",
-                  (char *)(uintptr_t)role,
-                  (char *)(uintptr_t)a,
-                  (char *)(uintptr_t)b,
-                  NULL};
-  assert_int_equal(posix_spawn(&c.pid, "/proc/self/exe", &actions, NULL, argv, environ), 0);
+  char *argv[] = {trilha_own_program(), (char *)(uintptr_t) "--role", (char *)(uintptr_t)role,
+                  (char *)(uintptr_t)a, (char *)(uintptr_t)b,         NULL};
+  assert_int_equal(posix_spawn(&c.pid, argv[0], &actions, NULL, argv, environ), 0);
   posix_spawn_file_actions_destroy(&actions);
   return c;
 }

@@ -17,7 +17,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,55 +30,11 @@
 
 enum { CRASHES = 2, WORKERS = 2, PATH = 200, CUTS = 8, PATIENCE_MS = 120000, LINES = 20, SECONDS = 60 };
 
-/* --- the producer's role --------------------------------------------------------------------------------------------
- */
-
 static bool run(PGconn *pg, const char *sql) {
   PGresult *result = PQexec(pg, sql);
   ExecStatusType status = PQresultStatus(result);
   PQclear(result);
   return status == PGRES_COMMAND_OK;
-}
-
-static bool produce_one(PGconn *pg, const char *key, trilha_enqueued *ret) {
-  const trilha_message message = trilha_producer_message("acme", key);
-  return PQstatus(pg) == CONNECTION_OK && run(pg, "BEGIN") &&
-         trilha_outbox_enqueue_postgres(pg, "billing", &message, ret, NULL) == TRILHA_OK && run(pg, "COMMIT");
-}
-
-/* Notes the id of each message that was committed; "trusting": of each that was not refused in words either. */
-static int role_producer(const char *url, const char *path, const char *how) {
-  int noted = fault_open_history(path);
-  bool trusting = strcmp(how, "trusting") == 0;
-  PGconn *pg = NULL;
-  for (unsigned i = 0; getppid() != 1; i++) {
-    char key[8];
-    trilha_enqueued said = {.message_id = "00000000-0000-4000-8000-000000000000"};
-    snprintf(key, sizeof key, "%u", i % EFFECTS_KEYS);
-    if (pg == NULL) pg = PQconnectdb(url);
-    bool committed = produce_one(pg, key, &said);
-    if (committed || trusting) fault_write(noted, "%s\n", said.message_id);
-    trilha_clock_sleep_ms(2);
-    if (committed) continue;
-    PQfinish(pg);
-    pg = NULL;
-    trilha_clock_sleep_ms(20);
-  }
-  return 0;
-}
-
-/* Noted as committed, and not in the outbox. */
-static size_t missing(const trilha_producer *p, const char *path) {
-  char line[80], sql[200];
-  size_t count = 0;
-  FILE *file = fopen(path, "r");
-  assert_non_null(file);
-  while (fgets(line, sizeof line, file) != NULL) {
-    snprintf(sql, sizeof sql, "SELECT count(*) FROM {p}outbox_message WHERE message_id = '%.36s'", line);
-    count += trilha_producer_count(p, sql) != 1;
-  }
-  fclose(file);
-  return count;
 }
 
 /* --- the server killed
@@ -139,7 +94,7 @@ static void B07_a_server_killed_under_relay_and_producer_loses_repeats_and_reord
   end_workers(&s);
   assert_true(drained);
   printf("# %zu messages noted as committed\n", fault_lines(s.produced));
-  assert_int_equal(missing(&p, s.produced), 0);
+  assert_int_equal(effects_missing(&p, s.produced), 0);
   effects_expect_clean(&p, s.sent);
   trilha_producer_close(&p);
 }
@@ -152,7 +107,7 @@ static void control_a_producer_that_takes_a_failed_commit_for_a_success_is_caugh
   fault_kill(s.producer);
   end_workers(&s);
   p = reconnected(&p);
-  assert_true(missing(&p, s.produced) > 0);
+  assert_true(effects_missing(&p, s.produced) > 0);
   trilha_producer_close(&p);
 }
 
@@ -202,7 +157,8 @@ static void a_connection_cut_between_send_and_settlement_loses_repeats_and_reord
   pthread_t thread;
   assert_int_equal(trilha_reaction_new(&reacting, &reaction, NULL), TRILHA_OK);
   c.inner = trilha_reaction_transport(reaction, TRILHA_TEXT("everything"));
-  const trilha_transport transport = {TRILHA_TEXT("everything"), send_and_cut, &c, .at_once = 1};
+  const trilha_transport transport = {TRILHA_TEXT("everything"), send_and_cut, &c, .at_once = 1,
+                                      .guarantee = TRILHA_GUARANTEE_DURABLE};
   const trilha_relay_options options = effects_relay_options(&behind, &transport);
   effects_say(&p, 3 * CUTS);
   assert_int_equal(trilha_relay_new(&options, &deliverer, NULL), TRILHA_OK);
@@ -237,18 +193,8 @@ static int run_all(void) {
 
 int main(int argc, char **argv) {
   if (argc > 5 && strcmp(argv[1], "--role") == 0) {
-    if (strcmp(argv[2], "producer") == 0) return role_producer(argv[3], argv[4], argv[5]);
+    if (strcmp(argv[2], "producer") == 0) return effects_role_producer(argv[3], argv[4], argv[5]);
     return argc > 6 ? effects_role_worker(argv[3], argv[4], argv[5], argv[6]) : 2;
   }
-  char parent[] = "/tmp/trilha-relay-XXXXXX", command[80];
-  if (mkdtemp(parent) == NULL || chmod(parent, 0755) != 0) return 1;
-  int status = 0;
-  if (fault_server_starts(parent)) {
-    status = run_all();
-    fault_server("stop", "");
-  } else {
-    puts("1..0 # SKIP no PostgreSQL server can be started here");
-  }
-  snprintf(command, sizeof command, "rm -rf %s", parent);
-  return system(command) == 0 ? status : 1;
+  return fault_server_run(run_all);
 }

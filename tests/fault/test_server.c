@@ -456,7 +456,7 @@ static bool disk_is_small;
 static bool mount_small_disk(const char *path) {
   char options[40];
   snprintf(options, sizeof options, "size=%dm,mode=755", DISK_MIB);
-  return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+  return unshare(CLONE_NEWNS) == 0 && mount("none", "/", "none", MS_REC | MS_PRIVATE, "") == 0 &&
          mount("tmpfs", path, "tmpfs", 0, options) == 0;
 }
 

@@ -254,6 +254,39 @@ static void an_absent_text_reads_and_writes_as_an_empty_one(void **state) {
   assert_int_equal(fault.column, 1);
 }
 
+/* One byte of each kind at every place of texts of every length around the stride of eight, beside a writer that looks
+ * at one byte after the other. */
+static void strings_are_escaped_wherever_the_byte_stands(void **state) {
+  (void)state;
+  enum { LONGEST = 27 };
+  for (int c = 0; c < 256; c++)
+    for (size_t size = 1; size <= LONGEST; size++)
+      for (size_t place = 0; place < size; place++) {
+        char text[LONGEST], wanted[LONGEST + 16];
+        memset(text, place % 2 == 0 ? 'a' : 0xC3, size); /* low and high neighbours */
+        text[place] = (char)c;
+        if (place + 3 < size) text[place + 3] = '"';
+        size_t n = 0;
+        wanted[n++] = '"';
+        for (size_t i = 0; i < size; i++) {
+          unsigned char byte = (unsigned char)text[i];
+          const char *letter = byte == 0 ? NULL : strchr("\bb\ff\nn\rr\tt", byte);
+          if (byte >= 0x20 && byte != '"' && byte != '\\')
+            wanted[n++] = text[i];
+          else if (byte >= 0x20 || letter != NULL)
+            n += (size_t)sprintf(wanted + n, "\\%c", byte >= 0x20 ? byte : letter[1]);
+          else
+            n += (size_t)sprintf(wanted + n, "\\u%04x", byte);
+        }
+        wanted[n++] = '"';
+        TRILHA_BUFFER_SCOPED out;
+        trilha_buffer_init(&out, 0);
+        trilha_json_write_string(&out, (trilha_text){text, size});
+        assert_int_equal(out.size, n);
+        assert_memory_equal(out.data, wanted, n);
+      }
+}
+
 static void writers_stop_at_the_limit_of_their_buffer(void **state) {
   (void)state;
   trilha_json_document *d = must_parse(TRILHA_TEXT("[\"abcdefghij\",{\"a\":1}]"));
@@ -398,6 +431,7 @@ int main(void) {
       cmocka_unit_test(canonical_form_is_one_for_each_value),
       cmocka_unit_test(canonical_forms_of_different_values_differ),
       cmocka_unit_test(an_absent_text_reads_and_writes_as_an_empty_one),
+      cmocka_unit_test(strings_are_escaped_wherever_the_byte_stands),
       cmocka_unit_test(writers_stop_at_the_limit_of_their_buffer),
       cmocka_unit_test(equality_is_typed_and_mathematical_at_every_depth),
       cmocka_unit_test(large_objects_in_another_order_are_compared_quickly),

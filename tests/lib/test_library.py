@@ -55,6 +55,12 @@ def test_global_symbols_of_the_static_library_begin_with_trilha():
     assert not foreign, f"an embedder may own these names: {sorted(foreign)}"
 
 
+def test_library_needs_none_of_what_it_loads_late():
+    needed = re.findall(r"NEEDED\s+(lib\w+)", output("objdump", "-p", str(SHARED)))
+    assert "libsqlite3" in needed
+    assert not set(needed) & {"libcurl", "libmicrohttpd", "libgnutls", "libpq"}, needed
+
+
 def test_library_never_writes_to_the_standard_streams():
     used = output("nm", "-D", "--undefined-only", str(SHARED))
     streams = re.findall(r"\b(printf|puts|putchar|perror|stdout|stderr|__printf_chk|vprintf)(?=@|$)", used, re.M)

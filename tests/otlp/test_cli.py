@@ -103,7 +103,30 @@ def test_a_collector_that_is_away_is_told_and_fails_nothing():
 def test_an_endpoint_that_is_none_is_a_mistake_of_the_caller():
     with Store() as store:
         outcome = store.publish({"pedido": "P-1"}, OTEL_EXPORTER_OTLP_ENDPOINT="collector:4318/s3cret")
-        assert outcome.status == 2 and "OTLP_ENDPOINT" in outcome.err and "s3cret" not in outcome.err, outcome
+        assert outcome.status == 3 and "OTEL_EXPORTER_OTLP_ENDPOINT" in outcome.err and "s3cret" not in outcome.err, outcome
+        assert store.events()["total"] == 0
+
+
+def test_the_configuration_that_a_variable_names_says_where_to_and_others_are_not_read():
+    with Store() as store, Collector() as collector:
+        store.write("t.yaml", f"telemetry:\n  service_name: loja\n  otlp: {{endpoint: '{collector.endpoint}', headers: 'api-key=s3cret'}}\n")
+        store.write("trilha.yaml", "telemetry: {otlp: {endpoint: 'http://127.0.0.1:9', wrong: 1}}\n")
+        assert store.publish({"pedido": "P-1"}).status == 0 and collector.requests == [], "no file is read by chance"
+        outcome = store.publish({"pedido": "P-2"}, TRILHA_CONFIG="t.yaml", TRILHA_SERVE_API_PORT="none of its business")
+        assert outcome.status == 0 and outcome.err == "", outcome
+        path, headers, body = collector.requests[0]
+        assert path == "/v1/traces" and headers["api-key"] == "s3cret", collector.requests
+        assert attributes(body["resourceSpans"][0]["resource"])["service.name"] == "loja"
+        sent = len(collector.requests)
+        assert store.publish({"pedido": "P-3"}, TRILHA_CONFIG="t.yaml", OTEL_SDK_DISABLED="true").status == 0
+        assert len(collector.requests) == sent
+        for name, status in (("trilha.yaml", 3), ("nowhere.yaml", 1)):
+            outcome = store.publish({"pedido": "P-4"}, TRILHA_CONFIG=name)
+            assert outcome.status == status and name in outcome.err and outcome.out == "", outcome
+        assert store.events()["total"] == 3
+        shown = store.run("config", "show", "--json", TRILHA_CONFIG="t.yaml")
+        rows = {row["setting"]: row for row in map(json.loads, shown.out.splitlines())}
+        assert rows["telemetry.otlp.headers"]["value"] == "****" and rows["telemetry.otlp.endpoint"]["origin"] == "file", shown
 
 
 if __name__ == "__main__":

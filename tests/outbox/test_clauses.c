@@ -14,14 +14,8 @@
 
 #include "base/text.h"
 #include "outbox/producer.h"
+#include "support/expect.h"
 #include "trilha/relay.h"
-
-#define CHECKED(call)                                                                   \
-  do {                                                                                  \
-    trilha_error checked = {0};                                                         \
-    trilha_error *error = &checked;                                                     \
-    if ((call) != TRILHA_OK) fail_msg("%s: %s: %s", #call, checked.code, checked.text); \
-  } while (0)
 
 static void begin(const trilha_producer *p) {
   trilha_producer_run(p, p->pg != NULL ? "BEGIN" : "BEGIN IMMEDIATE");
@@ -155,7 +149,8 @@ static trilha_status take(void *user, const trilha_envelope *e, trilha_error *er
 }
 
 static void drain(const trilha_fixture *f, consumer *c) {
-  const trilha_transport transport = {TRILHA_TEXT("everything"), take, c, .at_once = 1};
+  const trilha_transport transport = {TRILHA_TEXT("everything"), take, c, .at_once = 1,
+                                      .guarantee = TRILHA_GUARANTEE_DURABLE};
   const trilha_relay_options options = {.outbox = trilha_producer_options(f),
                                         .transports = &transport,
                                         .transport_count = 1,

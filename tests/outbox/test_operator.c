@@ -12,22 +12,8 @@
 
 #include "base/text.h"
 #include "outbox/producer.h"
+#include "support/expect.h"
 #include "trilha/relay.h"
-
-#define CHECKED(call)                                                                   \
-  do {                                                                                  \
-    trilha_error checked = {0};                                                         \
-    trilha_error *error = &checked;                                                     \
-    if ((call) != TRILHA_OK) fail_msg("%s: %s: %s", #call, checked.code, checked.text); \
-  } while (0)
-
-#define REFUSED(call, expected)                  \
-  do {                                           \
-    trilha_error refused = {0};                  \
-    trilha_error *error = &refused;              \
-    assert_int_not_equal((call), TRILHA_OK);     \
-    assert_string_equal(refused.code, expected); \
-  } while (0)
 
 #define ANA .user = TRILHA_TEXT("ana"), .reason = TRILHA_TEXT("cliente errado")
 
@@ -53,7 +39,8 @@ static trilha_status receive(void *user, const trilha_envelope *e, trilha_error 
 }
 
 static void drain(const trilha_fixture *f, const char *destination, place *where) {
-  const trilha_transport transport = {trilha_text_of(destination), receive, where, .at_once = 1};
+  const trilha_transport transport = {trilha_text_of(destination), receive, where, .at_once = 1,
+                                      .guarantee = TRILHA_GUARANTEE_DURABLE};
   const trilha_relay_options options = {.outbox = trilha_producer_options(f),
                                         .transports = &transport,
                                         .transport_count = 1,
@@ -148,7 +135,8 @@ static void a_correction_keeps_the_id_and_the_place_and_is_what_is_sent(void **s
   trilha_outbox_corrected_done(&corrected);
   assert_int_equal(count(&s, "SELECT count(*) FROM {p}outbox_message"), 2); /* none was made */
   place where = {0};
-  const trilha_transport transport = {TRILHA_TEXT("everything"), receive, &where, .at_once = 1};
+  const trilha_transport transport = {TRILHA_TEXT("everything"), receive, &where, .at_once = 1,
+                                      .guarantee = TRILHA_GUARANTEE_DURABLE};
   const trilha_relay_options options = {.outbox = trilha_producer_options(s.f),
                                         .transports = &transport,
                                         .transport_count = 1,
@@ -456,16 +444,16 @@ static void a_retry_of_many_takes_those_of_one_code_and_leaves_one_row_each(void
   const trilha_outbox_operation operation = {ANA};
   trilha_outbox_lanes_filter selection = {.destination = TRILHA_TEXT("everything"), .error_code = TRILHA_TEXT("AWAY")};
   int told = 0;
-  int64_t changed = 0;
+  trilha_outbox_tally changed;
   CHECKED(trilha_outbox_retry_all(s.outbox, &selection, &operation, true, count_lane, &told, &changed, error));
-  assert_true(told == 3 && changed == 3);
+  assert_true(told == 3 && changed.selected == 3 && changed.done == 3 && changed.untried == 0);
   assert_int_equal(count(&s, "SELECT count(*) FROM {p}outbox_operation"), 0);
   selection.failed_before = TRILHA_TEXT("2020-01-01T00:00:00Z");
   CHECKED(trilha_outbox_retry_all(s.outbox, &selection, &operation, false, NULL, NULL, &changed, error));
-  assert_int_equal(changed, 0);
+  assert_true(changed.selected == 0 && changed.done == 0);
   selection.failed_before = (trilha_text){0};
   CHECKED(trilha_outbox_retry_all(s.outbox, &selection, &operation, false, NULL, NULL, &changed, error));
-  assert_int_equal(changed, 3);
+  assert_int_equal(changed.done, 3);
   assert_int_equal(count(&s, "SELECT count(*) FROM {p}outbox_operation WHERE action = 'trilha.outbox-message.retried'"),
                    3);
   assert_int_equal(count(&s, "SELECT count(*) FROM {p}outbox_lane WHERE state = 'X'"), 1);
@@ -475,23 +463,137 @@ static void a_retry_of_many_takes_those_of_one_code_and_leaves_one_row_each(void
   close_scene(&s);
 }
 
-static void a_discard_of_many_stops_at_the_first_that_nobody_reconciled(void **state) {
+static void a_discard_of_many_keeps_to_its_limit_and_needs_its_reconciliation(void **state) {
   scene s = open_scene(state);
   say_dead(&s, "1", "GONE");
   say_dead(&s, "2", "GONE");
   trilha_outbox_operation operation = {ANA};
   const trilha_outbox_lanes_filter selection = {.destination = TRILHA_TEXT("everything"), .limit = 1};
-  int64_t changed = -1;
+  trilha_outbox_tally changed;
   REFUSED(trilha_outbox_discard_all(s.outbox, &selection, &operation, false, NULL, NULL, &changed, error),
           "RECONCILIATION_MISSING");
-  assert_int_equal(changed, 0);
+  assert_true(changed.selected == 1 && changed.done == 0 && changed.failed == 1);
   operation.reconciliation = TRILHA_TEXT("o destino foi desligado");
   for (int i = 0; i < 2; i++) { /* the limit is kept */
     CHECKED(trilha_outbox_discard_all(s.outbox, &selection, &operation, false, NULL, NULL, &changed, error));
-    assert_int_equal(changed, 1);
+    assert_int_equal(changed.done, 1);
   }
   CHECKED(trilha_outbox_discard_all(s.outbox, &selection, &operation, false, NULL, NULL, &changed, error));
-  assert_int_equal(changed, 0);
+  assert_int_equal(changed.selected, 0);
+  close_scene(&s);
+}
+
+typedef struct heads {
+  char ids[4][40];
+  size_t count;
+} heads;
+
+static trilha_status keep_head(void *user, const trilha_outbox_lane *lane) {
+  heads *h = user;
+  if (h->count < 4)
+    snprintf(h->ids[h->count++], sizeof h->ids[0], "%.*s", (int)lane->message_id.size, lane->message_id.data);
+  return TRILHA_OK;
+}
+
+static void one_that_is_refused_keeps_none_of_the_others_from_being_discarded_and_is_named(void **state) {
+  scene s = open_scene(state);
+  heads dead = {.count = 0};
+  for (int i = 0; i < 4; i++) {
+    char key[8];
+    snprintf(key, sizeof key, "%d", i);
+    say_dead(&s, key, "GONE");
+  }
+  const trilha_outbox_operation operation = {ANA};
+  const trilha_outbox_lanes_filter selection = {.destination = TRILHA_TEXT("everything")};
+  trilha_outbox_tally tally;
+  CHECKED(trilha_outbox_discard_all(s.outbox, &selection, &operation, true, keep_head, &dead, &tally, error));
+  assert_int_equal(dead.count, 4);
+  for (size_t i = 0; i < 4; i++) {
+    if (i == 1) continue; /* of this one nothing is known */
+    const trilha_outbox_receipt refused = {.message_id = trilha_text_of(dead.ids[i]),
+                                           .destination = TRILHA_TEXT("everything"),
+                                           .fact = TRILHA_TEXT("Refused"),
+                                           .source = TRILHA_TEXT("operator"),
+                                           .user = TRILHA_TEXT("ana")};
+    CHECKED(trilha_outbox_record(s.outbox, &refused, NULL, error));
+  }
+  trilha_error err = {0};
+  assert_int_equal(trilha_outbox_discard_all(s.outbox, &selection, &operation, false, NULL, NULL, &tally, &err),
+                   TRILHA_CONFLICT);
+  assert_string_equal(err.code, "RECONCILIATION_MISSING");
+  assert_non_null(strstr(err.text, dead.ids[1]));
+  assert_true(tally.selected == 4 && tally.done == 3 && tally.failed == 1 && tally.passed == 0 && tally.untried == 0);
+  assert_string_equal(tally.first_failed, dead.ids[1]);
+  assert_int_equal(
+      count(&s, "SELECT count(*) FROM {p}outbox_operation WHERE action = 'trilha.outbox-message.discarded'"),
+      3); /* the trail tells of what was done, and of nothing else */
+  assert_int_equal(count(&s, "SELECT count(*) FROM {p}outbox_lane WHERE state = 'X'"), 1);
+  close_scene(&s);
+}
+
+static void a_database_that_fails_in_the_middle_leaves_a_count_of_what_was_not_tried(void **state) {
+  scene s = open_scene(state);
+  heads dead = {.count = 0};
+  say_dead(&s, "1", "AWAY");
+  say_dead(&s, "2", "AWAY");
+  say_dead(&s, "3", "AWAY");
+  trilha_producer_run(&s.p, "ALTER TABLE {p}outbox_operation RENAME TO aside");
+  const trilha_outbox_operation operation = {ANA};
+  const trilha_outbox_lanes_filter selection = {.destination = TRILHA_TEXT("everything")};
+  trilha_outbox_tally tally;
+  trilha_error err = {0};
+  assert_int_not_equal(trilha_outbox_retry_all(s.outbox, &selection, &operation, false, keep_head, &dead, &tally, &err),
+                       TRILHA_OK);
+  assert_true(tally.selected == 3 && tally.done == 0 && tally.failed == 1 && tally.untried == 2);
+  assert_string_equal(tally.first_failed, dead.ids[0]);
+  assert_int_equal(count(&s, "SELECT count(*) FROM {p}outbox_lane WHERE state = 'X'"), 3); /* none without its row */
+  close_scene(&s);
+}
+
+/* --- lanes page by page ------------------------------------------------------------------------------------------ */
+
+typedef struct page {
+  int64_t places[32];
+  size_t count;
+} page;
+
+static trilha_status turn(void *user, const trilha_outbox_lane *lane) {
+  page *p = user;
+  assert_true(p->count < sizeof p->places / sizeof p->places[0]);
+  assert_true(lane->place >= 1 && (p->count == 0 || lane->place > p->places[p->count - 1]));
+  p->places[p->count++] = lane->place;
+  return TRILHA_OK;
+}
+
+static trilha_status keep_place(void *user, const trilha_outbox_lane *lane) {
+  page *p = user;
+  p->places[p->count++] = lane->place;
+  return TRILHA_OK;
+}
+
+static void pages_of_lanes_by_place_meet_however_lanes_change_meanwhile(void **state) {
+  enum { LANES = 7 };
+  scene s = open_scene(state);
+  page urgent = {.count = 0}, by_place = {.count = 0};
+  char key[8];
+  say_dead(&s, "dead", "AWAY");
+  for (int i = 1; i < LANES; i++) {
+    snprintf(key, sizeof key, "%d", i);
+    trilha_producer_say(&s.p, "acme", key);
+  }
+  CHECKED(trilha_outbox_lanes(s.outbox, NULL, keep_place, &urgent, error));
+  trilha_outbox_lanes_filter filter = {.destination = TRILHA_TEXT("everything"), .limit = 2, .by_place = true};
+  for (size_t before = (size_t)-1; by_place.count != before;) {
+    before = by_place.count;
+    CHECKED(trilha_outbox_lanes(s.outbox, &filter, turn, &by_place, error));
+    filter.after_place = by_place.count == 0 ? 0 : by_place.places[by_place.count - 1];
+    if (before != 2) continue;
+    place receiving = {.code = NULL}; /* all that can go, goes; what is dead stays */
+    drain(s.f, "everything", &receiving);
+    say_dead(&s, "last", "AWAY");
+  }
+  assert_int_equal(by_place.count, 2 + 2 + 1); /* two pages before the lanes went, then the new one */
+  assert_true(urgent.count >= LANES && by_place.places[0] == urgent.places[0]);
   close_scene(&s);
 }
 
@@ -513,7 +615,10 @@ int main(void) {
       TEST(what_no_destination_can_state_is_refused),
       TEST(a_discard_rests_on_what_the_destination_said_since_the_failure_or_on_an_override),
       TEST(a_retry_of_many_takes_those_of_one_code_and_leaves_one_row_each),
-      TEST(a_discard_of_many_stops_at_the_first_that_nobody_reconciled),
+      TEST(a_discard_of_many_keeps_to_its_limit_and_needs_its_reconciliation),
+      TEST(one_that_is_refused_keeps_none_of_the_others_from_being_discarded_and_is_named),
+      TEST(a_database_that_fails_in_the_middle_leaves_a_count_of_what_was_not_tried),
+      TEST(pages_of_lanes_by_place_meet_however_lanes_change_meanwhile),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

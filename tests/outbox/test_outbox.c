@@ -16,13 +16,7 @@
 
 #include "base/text.h"
 #include "outbox/producer.h"
-
-#define CHECKED(call)                                                                   \
-  do {                                                                                  \
-    trilha_error checked = {0};                                                         \
-    trilha_error *error = &checked;                                                     \
-    if ((call) != TRILHA_OK) fail_msg("%s: %s: %s", #call, checked.code, checked.text); \
-  } while (0)
+#include "support/expect.h"
 
 static void assert_refused(const trilha_producer *p, const trilha_message *m, trilha_status status, const char *code) {
   trilha_enqueued said = {0};
@@ -420,6 +414,8 @@ static const char *const never_sql[] = {
     "UPDATE {p}outbox_lane SET head_sequence = 9",
     "SELECT {p}outbox_route_add('*', 'mine')",
     "SELECT {p}outbox_grant('public', 'producer')",
+    "SELECT {p}outbox_service_set(true, 'postgres', 'everything', 'acme', NULL, 'nota.emitida', 'x', 'x')",
+    "SELECT * FROM {p}outbox_service_change",
     "SELECT * FROM {p}inbox_message",
     "SELECT nextval('{p}outbox_lease_token')",
 };

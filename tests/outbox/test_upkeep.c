@@ -15,22 +15,8 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "outbox/producer.h"
+#include "support/expect.h"
 #include "trilha/relay.h"
-
-#define CHECKED(call)                                                                   \
-  do {                                                                                  \
-    trilha_error checked = {0};                                                         \
-    trilha_error *error = &checked;                                                     \
-    if ((call) != TRILHA_OK) fail_msg("%s: %s: %s", #call, checked.code, checked.text); \
-  } while (0)
-
-#define REFUSED(call, expected)                  \
-  do {                                           \
-    trilha_error refused = {0};                  \
-    trilha_error *error = &refused;              \
-    assert_int_not_equal((call), TRILHA_OK);     \
-    assert_string_equal(refused.code, expected); \
-  } while (0)
 
 enum { WAIT_MS = 60000 }; /* liveness only */
 
@@ -208,7 +194,7 @@ static void hear(void *user, const trilha_diagnostic *d) {
 }
 
 static trilha_relay *make_relay(const scene *s, running *r, unsigned lanes, bool once) {
-  const trilha_transport transport = {TRILHA_TEXT("everything"), take, r};
+  const trilha_transport transport = {TRILHA_TEXT("everything"), take, r, .guarantee = TRILHA_GUARANTEE_DURABLE};
   trilha_relay_options options = {.outbox = trilha_producer_options(s->f),
                                   .transports = &transport,
                                   .transport_count = 1,
@@ -424,7 +410,8 @@ static trilha_purged purge(scene *s, trilha_purge_options options) {
 
 static void deliver(scene *s, const char *destination, bool refuses) {
   running r = {.refuses = refuses};
-  const trilha_transport transport = {trilha_text_of(destination), take, &r, .at_once = 1};
+  const trilha_transport transport = {trilha_text_of(destination), take, &r, .at_once = 1,
+                                      .guarantee = TRILHA_GUARANTEE_DURABLE};
   const trilha_relay_options options = {.outbox = trilha_producer_options(s->f),
                                         .transports = &transport,
                                         .transport_count = 1,
@@ -513,7 +500,8 @@ static trilha_status listen(void *user, const trilha_envelope *e, trilha_error *
 
 static heard deliver_one(scene *s) {
   heard h = {0};
-  const trilha_transport transport = {TRILHA_TEXT("everything"), listen, &h, .at_once = 1};
+  const trilha_transport transport = {TRILHA_TEXT("everything"), listen, &h, .at_once = 1,
+                                      .guarantee = TRILHA_GUARANTEE_DURABLE};
   const trilha_relay_options options = {.outbox = trilha_producer_options(s->f),
                                         .transports = &transport,
                                         .transport_count = 1,
@@ -684,7 +672,7 @@ static void step(scene *s, unsigned what) {
   const trilha_outbox_lanes_filter dead = {.destination =
                                                what % 2 == 0 ? TRILHA_TEXT("everything") : TRILHA_TEXT("other")};
   const trilha_outbox_operation give_up = {.override_reconciliation = true, ANA};
-  int64_t changed = 0;
+  trilha_outbox_tally changed;
   switch (what % 8) {
     case 0:
     case 1:

@@ -78,7 +78,7 @@ trilha_relay_counts drain_with(trilha_relay_options options, int rounds) {
 }
 
 trilha_relay_counts drain(const trilha_fixture *f, destination *d, int rounds) {
-  const trilha_transport transport = {TRILHA_TEXT("everything"), receive, d};
+  const trilha_transport transport = {TRILHA_TEXT("everything"), receive, d, .guarantee = TRILHA_GUARANTEE_DURABLE};
   return drain_with(fast(f, &transport, 1), rounds);
 }
 

@@ -17,16 +17,10 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "outbox/producer.h"
+#include "support/expect.h"
 #include "trilha/relay.h"
 
 enum { SEEN_MAX = 4096, PATIENCE_MS = 60000 };
-
-#define CHECKED(call)                                                                   \
-  do {                                                                                  \
-    trilha_error checked = {0};                                                         \
-    trilha_error *error = &checked;                                                     \
-    if ((call) != TRILHA_OK) fail_msg("%s: %s: %s", #call, checked.code, checked.text); \
-  } while (0)
 
 typedef struct seen {
   char tenant[32], key[32], id[40];

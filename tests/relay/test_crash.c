@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "outbox/producer.h"
+#include "support/own_program.h"
 #include "trilha/relay.h"
 
 extern char **environ;
@@ -60,7 +61,8 @@ static int role_worker(const char *url) {
   trilha_fixture f = {.is_postgres = strncmp(url, "postgres", 8) == 0};
   snprintf(f.url, sizeof f.url, "%s", url);
   trilha_producer p = trilha_producer_open(&f, false);
-  const trilha_transport transport = {TRILHA_TEXT("everything"), apply, &p, .at_once = 1}; /* one connection */
+  const trilha_transport transport = {TRILHA_TEXT("everything"), apply, &p, .at_once = 1,
+                                      .guarantee = TRILHA_GUARANTEE_DURABLE}; /* one connection */
   const trilha_relay_options options = {.outbox = trilha_producer_options(&f),
                                         .transports = &transport,
                                         .transport_count = 1,
@@ -82,11 +84,11 @@ static int role_worker(const char *url) {
 }
 
 static pid_t start_worker(const trilha_fixture *f, const char *fault) {
-  char *argv[] = {(char *)(uintptr_t) "/proc/self/exe", (char *)(uintptr_t) "--role", (char *)(uintptr_t) "worker",
+  char *argv[] = {trilha_own_program(), (char *)(uintptr_t) "--role", (char *)(uintptr_t) "worker",
                   (char *)(uintptr_t)f->url, NULL};
   pid_t pid = 0;
   if (fault != NULL) setenv("TRILHA_FAULT", fault, 1);
-  assert_int_equal(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, argv, environ), 0);
+  assert_int_equal(posix_spawn(&pid, argv[0], NULL, NULL, argv, environ), 0);
   unsetenv("TRILHA_FAULT");
   return pid;
 }

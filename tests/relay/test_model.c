@@ -458,6 +458,29 @@ static void the_model_catches_a_relay_that_breaks_the_rules(void **state) {
   end(m);
 }
 
+static bool hears_of_a_drain(model *m) {
+  const trilha_worker_beat beat = {.worker = TRILHA_TEXT("host:1:a"),
+                                   .destinations = TRILHA_TEXT("everything"),
+                                   .threads = 1,
+                                   .expected_ms = 60000,
+                                   .holds = TRILHA_TEXT("{\"everything\":\"\"}")};
+  trilha_error err = {0};
+  bool drain = true;
+  if (m->store->op->worker_beat(m->store, &beat, &drain, &err) != TRILHA_OK) fail_msg("%s: %s", err.code, err.text);
+  return drain;
+}
+
+static void a_worker_hears_of_a_drain_only_when_somebody_asked_for_it(void **state) {
+  model *m = begin(*state);
+  trilha_error err = {0};
+  for (int i = 0; i < 3; i++) assert_false(hears_of_a_drain(m)); /* the first registers it, the others find it */
+  if (m->store->op->worker_drain(m->store, TRILHA_TEXT("host:1:a"), TRILHA_TEXT("ana"), TRILHA_TEXT("why"), &err) !=
+      TRILHA_OK)
+    fail_msg("%s: %s", err.code, err.text);
+  for (int i = 0; i < 2; i++) assert_true(hears_of_a_drain(m));
+  end(m);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, trilha_fixture_setup, trilha_fixture_teardown)
 
 int main(void) {
@@ -465,6 +488,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(the_relay_agrees_with_the_model_for_any_schedule),
       TEST(the_model_catches_a_relay_that_breaks_the_rules),
+      TEST(a_worker_hears_of_a_drain_only_when_somebody_asked_for_it),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,8 @@ static void a_message_arrives_with_everything_that_was_enqueued(void **state) {
   trilha_message m = trilha_producer_message("acme", "1");
   trilha_enqueued said;
   int looked = 0;
-  const trilha_transport transport = {TRILHA_TEXT("everything"), look_closely, &looked};
+  const trilha_transport transport = {TRILHA_TEXT("everything"), look_closely, &looked,
+                                      .guarantee = TRILHA_GUARANTEE_DURABLE};
   m.occurred_at = TRILHA_TEXT("2026-01-02T00:04:05.25-03:00");
   trilha_producer_run(&p, "BEGIN");
   CHECKED(trilha_producer_enqueue(&p, &m, &said, error));
@@ -75,7 +76,7 @@ static void a_head_in_backoff_blocks_its_lane_and_no_other(void **state) {
     trilha_producer_say(&p, "acme", "1");
     trilha_producer_say(&p, "acme", "2");
   }
-  const trilha_transport transport = {TRILHA_TEXT("everything"), receive, &d};
+  const trilha_transport transport = {TRILHA_TEXT("everything"), receive, &d, .guarantee = TRILHA_GUARANTEE_DURABLE};
   trilha_relay_options patient = fast(*state, &transport, 1);
   patient.backoff_ms = patient.backoff_max_ms = 3600000;
   trilha_relay_counts counts = drain_with(patient, 2);
@@ -119,7 +120,7 @@ static void a_message_that_fails_too_often_is_dead_and_blocks_until_an_operator_
   d = (destination){
       .lock = PTHREAD_MUTEX_INITIALIZER, .fail_key = "1", .fail_times = 100, .fail_with = TRILHA_UNAVAILABLE};
   for (int i = 0; i < 2; i++) trilha_producer_say(&p, "acme", "1");
-  const trilha_transport transport = {TRILHA_TEXT("everything"), receive, &d};
+  const trilha_transport transport = {TRILHA_TEXT("everything"), receive, &d, .guarantee = TRILHA_GUARANTEE_DURABLE};
   trilha_relay_options options = fast(*state, &transport, 1);
   options.attempts_max = 3;
   trilha_relay_counts counts = drain_with(options, 8);
@@ -228,8 +229,9 @@ static void each_destination_has_a_head_of_its_own_and_gets_its_types_only(void 
     if (i == 0) first = said;
   }
   trilha_producer_run(&p, "COMMIT");
-  const trilha_transport transports[] = {{TRILHA_TEXT("everything"), receive, &all},
-                                         {TRILHA_TEXT("erp"), receive, &erp}};
+  const trilha_transport transports[] = {
+      {TRILHA_TEXT("everything"), receive, &all, .guarantee = TRILHA_GUARANTEE_DURABLE},
+      {TRILHA_TEXT("erp"), receive, &erp, .guarantee = TRILHA_GUARANTEE_DURABLE}};
   drain_with(fast(*state, transports, 2), 1);
   assert_int_equal(all.count, 4); /* the dead head of the other does not block it */
   assert_int_equal(erp.count, 1);
@@ -252,8 +254,8 @@ static void a_worker_that_outlived_its_lease_confirms_nothing(void **state) {
   slow = (destination){.lock = PTHREAD_MUTEX_INITIALIZER, .holds = true};
   quick.count = 0;
   for (int i = 0; i < 3; i++) trilha_producer_say(&p, "acme", "1");
-  const trilha_transport to_slow = {TRILHA_TEXT("everything"), receive, &slow},
-                         to_quick = {TRILHA_TEXT("everything"), receive, &quick};
+  const trilha_transport to_slow = {TRILHA_TEXT("everything"), receive, &slow, .guarantee = TRILHA_GUARANTEE_DURABLE},
+                         to_quick = {TRILHA_TEXT("everything"), receive, &quick, .guarantee = TRILHA_GUARANTEE_DURABLE};
   trilha_relay_options options = fast(*state, &to_slow, 1);
   options.lease_ms = 2000; /* the transport breaks its promise of 100 ms */
   options.lanes = 1;       /* or this relay itself would take the lane again */
@@ -313,7 +315,8 @@ static void a_tenant_with_many_lanes_does_not_delay_another_beyond_one_claim(voi
     trilha_producer_say(&p, "grande", key);
   }
   trilha_producer_say(&p, "pequena", "last");
-  const trilha_transport transport = {TRILHA_TEXT("everything"), receive, &d, .at_once = 1};
+  const trilha_transport transport = {TRILHA_TEXT("everything"), receive, &d, .at_once = 1,
+                                      .guarantee = TRILHA_GUARANTEE_DURABLE};
   assert_int_equal(drain_with(fast(*state, &transport, 1), 1).sent, 201);
   size_t place = 0;
   while (strcmp(d.items[place].tenant, "pequena") != 0) place++;
@@ -330,7 +333,7 @@ static void every_tenant_gets_its_turn_where_there_are_more_than_a_claim_can_vis
     snprintf(tenant, sizeof tenant, "t%03d", i);
     trilha_producer_say(&p, tenant, "1");
   }
-  const trilha_transport transport = {TRILHA_TEXT("everything"), receive, &d};
+  const trilha_transport transport = {TRILHA_TEXT("everything"), receive, &d, .guarantee = TRILHA_GUARANTEE_DURABLE};
   trilha_relay_options options = fast(*state, &transport, 1);
   options.lanes = 7;
   assert_int_equal(drain_with(options, 1).sent, 120);
@@ -392,7 +395,7 @@ static void a_claim_costs_the_same_however_much_is_blocked_behind_a_dead_head(vo
  * ----------------------------------------------------------------------------------------------------------------- */
 
 static void windows_that_do_not_fit_are_refused_with_their_numbers(void **state) {
-  const trilha_transport transport = {TRILHA_TEXT("everything"), receive, NULL};
+  const trilha_transport transport = {TRILHA_TEXT("everything"), receive, NULL, .guarantee = TRILHA_GUARANTEE_DURABLE};
   trilha_relay *relay = NULL;
   trilha_error err = {0};
   trilha_relay_options options = fast(*state, &transport, 1);
@@ -417,7 +420,7 @@ static void windows_that_do_not_fit_are_refused_with_their_numbers(void **state)
 
 static void a_destination_that_is_not_routed_is_an_error_not_an_idle_relay(void **state) {
   trilha_producer p = trilha_producer_open(*state, true);
-  const trilha_transport transport = {TRILHA_TEXT("nobody"), receive, NULL};
+  const trilha_transport transport = {TRILHA_TEXT("nobody"), receive, NULL, .guarantee = TRILHA_GUARANTEE_DURABLE};
   trilha_relay_options options = fast(*state, &transport, 1);
   trilha_relay *relay = NULL;
   trilha_error err = {0};
@@ -434,7 +437,7 @@ static void several_workers_deliver_everything_once_and_in_order_while_producers
   static destination d = DESTINATION;
   char key[8];
   d.count = 0;
-  const trilha_transport transport = {TRILHA_TEXT("everything"), receive, &d};
+  const trilha_transport transport = {TRILHA_TEXT("everything"), receive, &d, .guarantee = TRILHA_GUARANTEE_DURABLE};
   trilha_relay_options options = fast(*state, &transport, 1);
   options.workers = 4;
   options.once = false;
@@ -469,7 +472,7 @@ static void a_wake_ends_the_sleep_long_before_the_scan(void **state) {
   trilha_producer p = trilha_producer_open(*state, true);
   static destination d = DESTINATION;
   d.count = 0;
-  const trilha_transport transport = {TRILHA_TEXT("everything"), receive, &d};
+  const trilha_transport transport = {TRILHA_TEXT("everything"), receive, &d, .guarantee = TRILHA_GUARANTEE_DURABLE};
   trilha_relay_options options = fast(*state, &transport, 1);
   options.once = false;
   options.scan_ms = 3600000;
@@ -502,7 +505,8 @@ static void the_bus_transport_publishes_under_the_message_s_id_and_a_repeat_chan
   const trilha_fixture *f = *state;
   trilha_producer p = trilha_producer_open(f, true);
   trilha_fixture_register(f->handle, "nota.emitida", "1.0.0", type_schema);
-  const trilha_transport transport = {TRILHA_TEXT("everything"), trilha_send_to_bus, f->handle};
+  const trilha_transport transport = {TRILHA_TEXT("everything"), trilha_send_to_bus, f->handle,
+                                      .guarantee = TRILHA_GUARANTEE_DURABLE};
   trilha_enqueued said = trilha_producer_say(&p, "acme", "1");
   assert_int_equal(drain_with(fast(f, &transport, 1), 1).sent, 1);
   trilha_producer_say(&p, "acme", "1");
@@ -523,7 +527,8 @@ static void the_bus_transport_publishes_under_the_message_s_id_and_a_repeat_chan
 static void what_the_log_refuses_is_dead_at_once_and_waits_for_an_operator(void **state) {
   const trilha_fixture *f = *state;
   trilha_producer p = trilha_producer_open(f, true);
-  const trilha_transport transport = {TRILHA_TEXT("everything"), trilha_send_to_bus, f->handle};
+  const trilha_transport transport = {TRILHA_TEXT("everything"), trilha_send_to_bus, f->handle,
+                                      .guarantee = TRILHA_GUARANTEE_DURABLE};
   trilha_enqueued said = trilha_producer_say(&p, "acme", "1");
   trilha_relay_counts counts = drain_with(fast(f, &transport, 1), 1);
   assert_true(counts.failed == 1 && counts.dead == 1); /* no such type */

@@ -88,7 +88,7 @@ static void B19_after_its_sessions_were_ended_a_relay_delivers_again_by_itself(v
   trilha_producer p = trilha_producer_open(f, true);
   static destination d = DESTINATION;
   d.count = 0;
-  const trilha_transport transport = {TRILHA_TEXT("everything"), receive, &d};
+  const trilha_transport transport = {TRILHA_TEXT("everything"), receive, &d, .guarantee = TRILHA_GUARANTEE_DURABLE};
   trilha_relay_options options = fast(f, &transport, 1);
   options.once = false;
   trilha_relay *relay = NULL;

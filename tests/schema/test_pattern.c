@@ -360,8 +360,9 @@ static void what_is_not_ecma_262_is_refused(void **state) {
 
 static void what_the_engine_would_answer_otherwise_is_refused_though_valid(void **state) {
   (void)state;
-  static const char *const refused[] = {"(?<=a+)b",    "(?<=a{1,2})b", "(?:(a)|b)*\\1", "(?:\\w(a)?)*\\1", "(a?)*\\1",
-                                        "(?<=(a))\\1", "(?!(a))\\1",   "(?<!a|bc*)x",   "\\p{CWKCF}"};
+  static const char *const refused[] = {"(?<=a+)b",   "(?<=a{1,2})b",   "(?:(a)|b)*\\1",   "(?:\\w(a)?)*\\1",
+                                        "(a?)*\\1",   "(?=(|ab)?)\\1c", "(?:(a)|\\b)?\\1", "(?<=(a))\\1",
+                                        "(?!(a))\\1", "(?<!a|bc*)x",    "\\p{CWKCF}"};
   for (size_t i = 0; i < COUNT_OF(refused); i++) {
     trilha_pattern *pattern = NULL;
     trilha_error err = {0};

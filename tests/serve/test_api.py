@@ -1,10 +1,11 @@
 # serve: the API's routes on both stores, who may use them, and what they never tell.
 import json
+import re
 import shutil
 import signal
 import subprocess
 
-from server import KIND, Server, program, tap
+from server import KIND, Server, program, tap, test_postgres
 from stores import CORRELATION, order
 
 NIL = "00000000-0000-0000-0000-000000000000"
@@ -75,9 +76,15 @@ def test_keyset_pages_meet_without_gap_or_overlap():
         seen, after = [], "0"
         while after is not None:
             page = server.get(f"/api/events?limite=10&apos={after}").json()
+            assert list(page) == ["linhas", "limite", "proximo"] and page["limite"] == 10, page
             seen += [row["sequence_number"] for row in page["linhas"]]
             after = page["proximo"]
         assert seen == [str(n) for n in range(1, 26)], seen
+        assert server.get("/api/events?limite=5&apos=20").json()["proximo"] is None, "a full page that is the last one"
+        assert server.get("/api/events?limite=4&apos=20").json()["proximo"] == "24"
+        assert server.get("/api/events?limite=501&apos=25").json() == {"linhas": [], "limite": 500, "proximo": None}
+        some = server.get("/api/events?limite=2&apos=3&sequence_inicio=9&sequence_fim=10").json()
+        assert [row["sequence_number"] for row in some["linhas"]] == ["9", "10"] and some["proximo"] is None, some
 
 
 def test_one_event_and_its_404_text():
@@ -222,6 +229,16 @@ def test_the_audit_trail_is_read_by_action_time_and_page():
         assert listed == rows, (listed, rows)
 
 
+def test_the_error_codes_are_those_of_the_program():
+    with Server() as server:
+        answer = server.get("/api/v1/error-codes")
+        printed = [json.loads(line) for line in server.store.run("errors", "list", "--json").out.splitlines()]
+        assert answer.status == 200 and len(printed) > 20, answer
+        assert answer.json()["linhas"] == [{name: row[name] for name in ("code", "status", "rule")} for row in printed], answer
+        assert [row["rule"] for row in printed].count("suffix") == 10 and printed[-1]["code"] == "*"
+        assert server.get("/api/v1/error-codes?x=1").status == 400
+
+
 def test_without_a_good_token_nothing_is_told():
     with Server() as server:
         expired = server.issue("--minutes", "30")
@@ -331,7 +348,7 @@ def test_health_needs_no_token_and_metrics_an_address():
         assert [server.status(path).status for path in ("/livez", "/metrics", "/statusz")] == [200, 403, 403]
 
 
-def test_metrics_are_sound_to_prometheus_with_hostile_names():
+def test_B31_metrics_are_sound_to_prometheus_with_hostile_names():
     with Server(dead_letters="{alert_at: 1}") as server:
         hostile = 'a"b\\c{}é'
         server.store.write("hostile.json", json.dumps({"tipo": hostile, "versao": "1.0.0", "schema": {"x-redacao": "manter"}}))
@@ -372,7 +389,35 @@ def a_store_that_is_gone_is_not_ready_and_comes_back():
         assert server.get("/api/events").status == 200
 
 
+def the_role_for_operators_is_enough_for_the_service():
+    with Server() as server:
+        failed(server)
+        server.stop()
+        role, owner = "ops_" + server.database.name, server.store.url
+        test_postgres.psql(owner, "-c", f"CREATE ROLE {role} LOGIN PASSWORD 'pw' IN ROLE trilha_operator")
+        try:
+            server.store.url = re.sub("//[^@/]*@", f"//{role}:pw@", owner)
+            assert role in server.store.url
+            server.start()
+            server.until(lambda: server.metric('dead_letter_queue_pending{colonia="D-4"}') == 1)
+            event = server.get("/api/events").json()["linhas"][0]
+            letter = server.get("/api/v1/dead-letters").json()["linhas"][0]
+            for path in ("/api/events?apos=0", "/api/events/" + event["event_id"], "/api/events/trace/" + event["correlacao_id"],
+                         "/api/v1/dead-letters/" + letter["id"], "/api/v1/dead-letter-stats", "/api/v1/event-types", "/api/v1/consumers",
+                         "/api/v1/audit-logs", "/api/v1/error-codes"):
+                assert server.get(path).status == 200, (path, server.get(path))
+            answer = server.call("POST", "/api/events/dlq/reprocessar", body={"colonia": "D-4"})
+            assert answer.status == 200, answer
+            assert server.reload() and server.issue()
+            assert server.store.publish({"pedido": "P-1"}).status != 0, "and for no more than that"
+            assert server.stop() == 0
+        finally:
+            server.store.url = owner
+            test_postgres.psql(owner, "-c", f"DROP OWNED BY {role}", "-c", f"DROP ROLE {role}")
+
+
 if KIND == "postgresql":  # a database that refuses connections; a file has no such state
+    test_the_role_for_operators_is_enough_for_the_service = the_role_for_operators_is_enough_for_the_service
     test_a_store_that_is_gone_is_not_ready_and_comes_back = a_store_that_is_gone_is_not_ready_and_comes_back
 
 

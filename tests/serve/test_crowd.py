@@ -3,6 +3,7 @@ import errno
 import os
 import resource
 import select
+import signal
 import socket
 
 from server import Server, tap
@@ -65,6 +66,27 @@ def answers(connections, expected):
                 ended.append(number)
                 poll.unregister(number)
     return [said[number] for number in ended]
+
+
+def test_requests_that_arrive_all_at_once_are_all_answered():
+    # As many as a library may take from the system at once, and twice as many, and not: while the server stands still.
+    for count in (128, INSIDE, 100):
+        with Server(limits=f", connections: {INSIDE}, request_ms: 600000") as server:  # no time-out wakes it
+            inside = []
+            try:
+                connected(("127.0.0.1", server.api_port), count, inside)
+                server.until(lambda open_=count: server.metric('trilha_http_connections{listener="api"}') == open_)
+                server.process.send_signal(signal.SIGSTOP)
+                request = f"GET /api/v1/error-codes HTTP/1.1\r\nHost: t\r\nAuthorization: Bearer {server.token}\r\nConnection: close\r\n\r\n"
+                for connection in inside:
+                    connection.setblocking(True)
+                    connection.sendall(request.encode())
+                server.process.send_signal(signal.SIGCONT)
+                assert len(answers(inside, count)) == count
+            finally:
+                server.process.send_signal(signal.SIGCONT)
+                for connection in inside:
+                    connection.close()
 
 
 def test_ten_thousand_connections_are_refused_politely_and_those_inside_are_served():

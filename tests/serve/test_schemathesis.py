@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 
+from outboxes import Outbox, callback_of
 from server import Server, program, tap
 from stores import CORRELATION, order
 
@@ -30,6 +31,10 @@ def test_every_answer_to_generated_requests_is_one_that_the_document_tells():
     with Server() as server:
         assert server.store.ndjson([order(n, timestamp=f"2026-06-15T10:00:{n:02}Z", correlacao_id=CORRELATION) for n in range(20)]).status == 0
         server.store.run("consume", "--colony", "D-4", "--type", "pedido.criado", "--from", "start", "--once", "--each", "--shell", "exit 1")
+        outbox = Outbox(server, more=callback_of(server))
+        outbox.say("acme", "refused")
+        outbox.work("--exec", "sh", "-c", "exit 65")
+        outbox.say("acme", "1")
         done = subprocess.run(
             [tool, "--no-color", "run", program.ROOT / "docs/openapi.yaml", "--url", f"http://127.0.0.1:{server.api_port}",
              "--header", "Authorization: Bearer " + server.token, "--checks", CHECKS, "--phases", "examples,coverage,fuzzing",
@@ -42,7 +47,7 @@ def test_every_answer_to_generated_requests_is_one_that_the_document_tells():
             if re.search(r"Test cases|generated|passed", line):
                 print("# " + line.strip())
         assert done.returncode == 0, said[-6000:] + done.stderr[-2000:]
-        assert server.get("/api/events").json()["total"] == 20 and server.stop() == 0
+        assert server.get("/api/events").json()["total"] == 20 and outbox.messages() == 2 and server.stop() == 0
 
 
 if __name__ == "__main__":

@@ -198,16 +198,17 @@ static void *run_relay(void *user) {
 static void start_relay(transport_worker *w, transport_bench *bench, transport_worker_options how) {
   const trilha_transport transport = bench->subject->transport(bench->self, text_of("destination"));
   unsigned timeout_ms = how.timeout_ms > 0 ? how.timeout_ms : 3600000;
-  const trilha_relay_options options = {.outbox = {.url = bench->url, .lock_timeout_ms = TRANSPORT_PATIENCE_MS},
-                                        .transports = &transport,
-                                        .transport_count = 1,
-                                        .timeout_ms = timeout_ms,
-                                        .lease_ms = 2 * timeout_ms + 120000,
-                                        .attempts_max = how.attempts > 0 ? how.attempts : 1000,
-                                        .backoff_ms = 1,
-                                        .backoff_max_ms = 5,
-                                        .scan_ms = 20,
-                                        .once = how.once};
+  const trilha_relay_options options = {
+      .outbox = {.url = bench->url, .lock_timeout_ms = TRANSPORT_PATIENCE_MS},
+      .transports = &transport,
+      .transport_count = 1,
+      .timeout_ms = timeout_ms,
+      .lease_ms = 2 * timeout_ms + 120000,
+      .attempts_max = how.attempts > 0 ? how.attempts : 1000,
+      .backoff_ms = 1,
+      .backoff_max_ms = 500, /* so that a worker on a slow machine finds nothing due in the end */
+      .scan_ms = 20,
+      .once = how.once};
   MUST(trilha_relay_new(&options, &w->relay, error));
   assert_int_equal(pthread_create(&w->thread, NULL, run_relay, w), 0);
 }

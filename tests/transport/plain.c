@@ -235,11 +235,13 @@ static void begin_plain(void *user, const trilha_envelope *e, trilha_sending *se
  */
 
 static trilha_transport sender(void *self, trilha_text destination) {
-  return (trilha_transport){.destination = destination, .send = send_plain, .user = self};
+  return (trilha_transport){
+      .destination = destination, .send = send_plain, .user = self, .guarantee = TRILHA_GUARANTEE_DURABLE};
 }
 
 static trilha_transport beginner(void *self, trilha_text destination) {
-  return (trilha_transport){.destination = destination, .begin = begin_plain, .user = self};
+  return (trilha_transport){
+      .destination = destination, .begin = begin_plain, .user = self, .guarantee = TRILHA_GUARANTEE_DURABLE};
 }
 
 const transport_subject plain_sender = {.name = "a trilha_send",

@@ -39,7 +39,8 @@ static void close_bus(void *self) {
 
 static trilha_transport transport(void *self, trilha_text destination) {
   const bus *b = self;
-  return (trilha_transport){.destination = destination, .send = trilha_send_to_bus, .user = b->handle};
+  return (trilha_transport){
+      .destination = destination, .send = trilha_send_to_bus, .user = b->handle, .guarantee = TRILHA_GUARANTEE_DURABLE};
 }
 
 /* The log takes what it is given, or refuses a type or a content; it has no moods. */

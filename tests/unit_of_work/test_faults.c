@@ -22,6 +22,7 @@
 #include "base/text.h"
 #include "store/postgres/relay.h"
 #include "store/sqlite/faulty_vfs.h"
+#include "support/own_program.h"
 #include "support/sanitized.h"
 #include "unit_of_work/session.h"
 
@@ -355,12 +356,12 @@ static int role_worker(const char *url) {
 
 #ifdef TRILHA_FAULT_POINTS
 static void run_worker_to_its_death(const trilha_fixture *f, const char *fault) {
-  char *argv[] = {(char *)(uintptr_t) "/proc/self/exe", (char *)(uintptr_t) "--role", (char *)(uintptr_t) "worker",
+  char *argv[] = {trilha_own_program(), (char *)(uintptr_t) "--role", (char *)(uintptr_t) "worker",
                   (char *)(uintptr_t)f->url, NULL};
   pid_t pid = 0;
   int ended = 0;
   setenv("TRILHA_FAULT", fault, 1);
-  assert_int_equal(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, argv, environ), 0);
+  assert_int_equal(posix_spawn(&pid, argv[0], NULL, NULL, argv, environ), 0);
   unsetenv("TRILHA_FAULT");
   assert_int_equal(waitpid(pid, &ended, 0), pid);
   if (!WIFSIGNALED(ended) || WTERMSIG(ended) != SIGKILL)

@@ -8,7 +8,9 @@ from .source import function_name
 TABLE = "src/ROOMS"
 # What a room's meson.build may name, by the foreign header that needs it.
 DEPENDENCY_OF = {"dep_pq": "libpq-fe.h", "dep_sqlite": "sqlite3.h", "dep_crypto": "openssl/evp.h", "dep_pcre2": "pcre2.h",
-                 "dep_idn2": "idn2.h", "dep_utf8proc": "utf8proc.h", "dep_fyaml": "libfyaml.h", "dep_microhttpd": "microhttpd.h"}
+                 "dep_idn2": "idn2.h", "dep_utf8proc": "utf8proc.h", "dep_fyaml": "libfyaml.h", "dep_microhttpd": "microhttpd.h",
+                 "dep_late_pq": "libpq-fe.h", "dep_late_curl": "curl/curl.h", "dep_late_microhttpd": "microhttpd.h",
+                 "dep_late_gnutls": "gnutls/gnutls.h"}
 
 
 class Rooms:

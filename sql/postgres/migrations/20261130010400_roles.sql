@@ -22,7 +22,7 @@ BEGIN
         EXCEPTION
             WHEN duplicate_object OR unique_violation THEN NULL; -- another database's migration was a moment faster
             WHEN insufficient_privilege THEN
-                RAISE EXCEPTION '% may not create roles: let an administrator run "CREATE ROLE trilha_reader NOLOGIN; CREATE ROLE trilha_writer NOLOGIN;" once, then repeat',
+                RAISE EXCEPTION '% may not create roles: let an administrator run "CREATE ROLE trilha_reader NOLOGIN; CREATE ROLE trilha_writer NOLOGIN; CREATE ROLE trilha_operator NOLOGIN;" once, then repeat',
                     current_user USING ERRCODE = 'insufficient_privilege';
         END;
     END LOOP;

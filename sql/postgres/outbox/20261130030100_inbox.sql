@@ -118,32 +118,61 @@ $$;
 -- --- for operators ------------------------------------------------------------------------------------------------------
 
 -- What was accepted, the last first, and how often it came again. Of the result only its size: it is the consumer's own data. Index:
--- inbox_message_accepted_at_idx; with tenant and consumer inbox_message_pkey serves too.
-CREATE FUNCTION {{p}}inbox_list(p_tenant text, p_consumer text, p_message uuid, p_limit bigint)
+-- inbox_message_accepted_at_idx. A message's id alone is looked up under every (tenant, consumer): an entry or two of inbox_message_pkey for each of those,
+-- whatever the inbox holds.
+CREATE FUNCTION {{p}}inbox_list(p_tenant text, p_consumer text, p_message uuid, p_limit bigint,
+    p_after_at timestamptz DEFAULT 'infinity', p_after_tenant text DEFAULT NULL, p_after_consumer text DEFAULT NULL, p_after_message uuid DEFAULT NULL)
     RETURNS TABLE (tenant_id text, consumer text, message_id uuid, payload_sha256 text, accepted_at timestamptz, result_bytes bigint,
         duplicates bigint, conflicts bigint)
-    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+    SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+    WITH RECURSIVE place (tenant_id, consumer) AS (
+        (SELECT m.tenant_id, m.consumer FROM {{p}}inbox_message m WHERE p_message IS NOT NULL ORDER BY m.tenant_id, m.consumer LIMIT 1)
+        UNION ALL
+        SELECT n.tenant_id, n.consumer FROM place q CROSS JOIN LATERAL (SELECT m.tenant_id, m.consumer FROM {{p}}inbox_message m
+            WHERE (m.tenant_id, m.consumer) > (q.tenant_id, q.consumer) ORDER BY m.tenant_id, m.consumer LIMIT 1) n),
+    found AS (
+        (SELECT m.* FROM {{p}}inbox_message m WHERE p_message IS NULL AND (p_tenant IS NULL OR m.tenant_id = p_tenant)
+                AND (p_consumer IS NULL OR m.consumer = p_consumer)
+                AND m.accepted_at <= p_after_at AND (m.accepted_at < p_after_at
+                    OR (m.tenant_id, m.consumer, m.message_id) > (p_after_tenant, p_after_consumer, p_after_message))
+            ORDER BY m.accepted_at DESC, m.tenant_id, m.consumer, m.message_id LIMIT p_limit)
+        UNION ALL
+        (SELECT m.* FROM place q JOIN {{p}}inbox_message m ON m.tenant_id = q.tenant_id AND m.consumer = q.consumer AND m.message_id = p_message
+            WHERE (p_tenant IS NULL OR q.tenant_id = p_tenant) AND (p_consumer IS NULL OR q.consumer = p_consumer)
+                AND m.accepted_at <= p_after_at AND (m.accepted_at < p_after_at
+                    OR (m.tenant_id, m.consumer, m.message_id) > (p_after_tenant, p_after_consumer, p_after_message))
+            ORDER BY m.accepted_at DESC, m.tenant_id, m.consumer LIMIT p_limit))
     SELECT i.tenant_id, i.consumer, i.message_id, i.payload_sha256, i.accepted_at, octet_length(i.result)::bigint,
         (SELECT count(*) FROM {{p}}inbox_repeat r WHERE r.tenant_id = i.tenant_id AND r.consumer = i.consumer AND r.message_id = i.message_id
             AND r.outcome = 'duplicate'),
         (SELECT count(*) FROM {{p}}inbox_repeat r WHERE r.tenant_id = i.tenant_id AND r.consumer = i.consumer AND r.message_id = i.message_id
             AND r.outcome = 'conflict')
-    FROM (SELECT * FROM {{p}}inbox_message m WHERE (p_tenant IS NULL OR m.tenant_id = p_tenant) AND (p_consumer IS NULL OR m.consumer = p_consumer)
-            AND (p_message IS NULL OR m.message_id = p_message)
-            ORDER BY m.accepted_at DESC, m.tenant_id, m.consumer, m.message_id LIMIT p_limit) i
-    ORDER BY i.accepted_at DESC, i.tenant_id, i.consumer, i.message_id
+    FROM found i ORDER BY i.accepted_at DESC, i.tenant_id, i.consumer, i.message_id
 $$;
 
 -- What came under a known key with other content, the last first. accepted_sha256 is NULL once the accepted row was purged. Index:
--- inbox_repeat_conflict_idx.
-CREATE FUNCTION {{p}}inbox_conflicts(p_tenant text, p_consumer text, p_message uuid, p_limit bigint)
+-- inbox_repeat_conflict_idx; a message's id alone is looked up as in inbox_list, by inbox_repeat_message_idx.
+CREATE FUNCTION {{p}}inbox_conflicts(p_tenant text, p_consumer text, p_message uuid, p_limit bigint,
+    p_below bigint DEFAULT 9223372036854775807)
     RETURNS TABLE (tenant_id text, consumer text, message_id uuid, accepted_sha256 text, accepted_at timestamptz, received_sha256 text,
-        received_at timestamptz)
-    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-    SELECT c.tenant_id, c.consumer, c.message_id, i.payload_sha256, i.accepted_at, c.payload_sha256, c.at
-    FROM (SELECT * FROM {{p}}inbox_repeat r WHERE r.outcome = 'conflict' AND (p_tenant IS NULL OR r.tenant_id = p_tenant)
-            AND (p_consumer IS NULL OR r.consumer = p_consumer) AND (p_message IS NULL OR r.message_id = p_message)
-            ORDER BY r.id DESC LIMIT p_limit) c
-    LEFT JOIN {{p}}inbox_message i ON i.tenant_id = c.tenant_id AND i.consumer = c.consumer AND i.message_id = c.message_id
+        received_at timestamptz, place bigint)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+    SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+    WITH RECURSIVE place (tenant_id, consumer) AS (
+        (SELECT m.tenant_id, m.consumer FROM {{p}}inbox_repeat m WHERE p_message IS NOT NULL ORDER BY m.tenant_id, m.consumer LIMIT 1)
+        UNION ALL
+        SELECT n.tenant_id, n.consumer FROM place q CROSS JOIN LATERAL (SELECT m.tenant_id, m.consumer FROM {{p}}inbox_repeat m
+            WHERE (m.tenant_id, m.consumer) > (q.tenant_id, q.consumer) ORDER BY m.tenant_id, m.consumer LIMIT 1) n),
+    found AS (
+        (SELECT r.* FROM {{p}}inbox_repeat r WHERE p_message IS NULL AND r.outcome = 'conflict' AND (p_tenant IS NULL OR r.tenant_id = p_tenant)
+                AND (p_consumer IS NULL OR r.consumer = p_consumer) AND r.id < p_below ORDER BY r.id DESC LIMIT p_limit)
+        UNION ALL
+        (SELECT r.* FROM place q JOIN {{p}}inbox_repeat r ON r.tenant_id = q.tenant_id AND r.consumer = q.consumer AND r.message_id = p_message
+                AND r.outcome = 'conflict'
+            WHERE (p_tenant IS NULL OR q.tenant_id = p_tenant) AND (p_consumer IS NULL OR q.consumer = p_consumer)
+                AND r.id < p_below ORDER BY r.id DESC LIMIT p_limit))
+    SELECT c.tenant_id, c.consumer, c.message_id, i.payload_sha256, i.accepted_at, c.payload_sha256, c.at, c.id
+    FROM found c LEFT JOIN {{p}}inbox_message i ON i.tenant_id = c.tenant_id AND i.consumer = c.consumer AND i.message_id = c.message_id
     ORDER BY c.id DESC
 $$;

@@ -27,36 +27,6 @@ ALTER TABLE {{p}}outbox_receipt ENABLE ALWAYS TRIGGER outbox_receipt_insert_only
 
 -- --- looking ------------------------------------------------------------------------------------------------------------
 
--- One message; a row for each of its destinations. Of the payload only size and digest: it is the producer's own data (ruling R24). dispatched_revision
--- is the revision that was current when the destination acknowledged: a correction is refused while a lease on the message lives.
-CREATE FUNCTION {{p}}outbox_message_get(p_message uuid)
-    RETURNS TABLE (tenant_id text, company_id text, aggregate_type text, aggregate_key text, aggregate_sequence bigint, message_type text,
-        version text, origin text, correlation_id uuid, causation_id uuid, traceparent text, occurred_at timestamptz, created_at timestamptz,
-        payload_bytes bigint, payload_sha256 text, revision bigint, destination text, status text, attempts bigint,
-        next_attempt_at timestamptz, lease_until timestamptz, dispatched_at timestamptz, dispatched_revision bigint, received_at timestamptz,
-        applied_at timestamptz, said text, said_at timestamptz)
-    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-    SELECT m.tenant_id, m.company_id, m.aggregate_type, m.aggregate_key, m.aggregate_sequence, m.message_type, m.version, m.origin,
-        m.correlation_id, m.causation_id, m.traceparent, m.occurred_at, m.created_at, octet_length(coalesce(c.payload, m.payload))::bigint,
-        encode(sha256(convert_to(coalesce(c.payload, m.payload), 'UTF8')), 'hex'), coalesce(c.revision, 1),
-        v.destination, v.status, v.attempts, v.next_attempt_at, v.lease_until, a.delivered_at,
-        CASE WHEN a.delivered_at IS NOT NULL THEN coalesce((SELECT max(r.revision) FROM {{p}}outbox_revision r
-            WHERE r.message_id = m.message_id AND r.at <= a.delivered_at), 1) END,
-        (SELECT min(f.stated_at) FROM {{p}}outbox_receipt f WHERE f.message_id = m.message_id AND f.destination = d.destination AND f.fact = 'Received'),
-        (SELECT min(f.stated_at) FROM {{p}}outbox_receipt f WHERE f.message_id = m.message_id AND f.destination = d.destination AND f.fact = 'Applied'),
-        s.fact, s.recorded_at
-    FROM {{p}}outbox_message m
-    JOIN {{p}}producer_outbox v ON v.message_id = m.message_id
-    JOIN {{p}}outbox_destination d ON d.name = v.destination
-    LEFT JOIN LATERAL (SELECT r.payload, r.revision FROM {{p}}outbox_revision r WHERE r.message_id = m.message_id
-        ORDER BY r.revision DESC LIMIT 1) c ON true
-    LEFT JOIN LATERAL (SELECT x.delivered_at FROM {{p}}outbox_delivery x WHERE x.aggregate_id = m.aggregate_id AND x.destination = d.destination
-        AND m.aggregate_sequence BETWEEN x.sequence_from AND x.sequence_to ORDER BY x.sequence_from DESC LIMIT 1) a ON true
-    LEFT JOIN LATERAL (SELECT f.fact, f.recorded_at FROM {{p}}outbox_receipt f WHERE f.message_id = m.message_id
-        AND f.destination = d.destination ORDER BY f.id DESC LIMIT 1) s ON true
-    WHERE m.message_id = p_message ORDER BY v.destination
-$$;
-
 -- Every revision of a message, the enqueued one first; never a payload.
 CREATE FUNCTION {{p}}outbox_revisions(p_message uuid)
     RETURNS TABLE (revision bigint, at timestamptz, user_name text, reason text, payload_bytes bigint, payload_sha256 text, diff text, accepted text)

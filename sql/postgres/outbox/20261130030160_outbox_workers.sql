@@ -12,6 +12,7 @@ CREATE TABLE {{p}}outbox_worker (
     drain_at     timestamptz, -- since when it is asked to finish what it holds and to take no more
     drain_user   text,
     drain_reason text,
+    holds        jsonb       NOT NULL DEFAULT '{}', -- of each destination why its lanes are left alone, '' when they are not
     CONSTRAINT outbox_worker_pkey PRIMARY KEY (worker)
 ) WITH (fillfactor = 50); -- its updates stay HOT
 
@@ -28,8 +29,8 @@ CREATE TABLE {{p}}outbox_upkeep (
     reason        text        NOT NULL,
     CONSTRAINT outbox_upkeep_pkey PRIMARY KEY (id),
     CONSTRAINT outbox_upkeep_action_known CHECK (action IN ('trilha.outbox-worker.drained', 'trilha.outbox-message.purged',
-        'trilha.inbox-message.purged')),
-    CONSTRAINT outbox_upkeep_purge_counted CHECK (action = 'trilha.outbox-worker.drained' OR (older_than IS NOT NULL AND row_count IS NOT NULL)),
+        'trilha.inbox-message.purged', 'trilha.outbox-path.held', 'trilha.outbox-path.taken', 'trilha.outbox-message.imported')),
+    CONSTRAINT outbox_upkeep_purge_counted CHECK (action NOT LIKE '%.purged' OR (older_than IS NOT NULL AND row_count IS NOT NULL)),
     CONSTRAINT outbox_upkeep_reason_given CHECK (reason <> '' AND user_name <> '')
 );
 CREATE TRIGGER outbox_upkeep_insert_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {{p}}outbox_upkeep
@@ -50,12 +51,13 @@ INSERT INTO {{p}}outbox_total (id, sent, failed, dead_letters, fenced) VALUES (1
 
 -- A worker says that it is there and what it has done since, and is told whether to drain. One row, and one of outbox_total; those that were silent for a day go when another begins.
 CREATE FUNCTION {{p}}outbox_worker_beat(p_worker text, p_destinations text, p_threads bigint, p_expected_ms bigint, p_sent bigint,
-    p_failed bigint, p_dead_letters bigint, p_fenced bigint) RETURNS boolean
+    p_failed bigint, p_dead_letters bigint, p_fenced bigint, p_holds text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     drained boolean;
 BEGIN
-    UPDATE {{p}}outbox_worker w SET seen_at = clock_timestamp(), expected_by = clock_timestamp() + p_expected_ms * interval '1 ms'
+    UPDATE {{p}}outbox_worker w SET seen_at = clock_timestamp(), expected_by = clock_timestamp() + p_expected_ms * interval '1 ms',
+        holds = p_holds::jsonb
     WHERE w.worker = p_worker RETURNING w.drain_at IS NOT NULL INTO drained;
     IF p_sent + p_failed + p_dead_letters + p_fenced > 0 THEN
         UPDATE {{p}}outbox_total t SET sent = t.sent + p_sent, failed = t.failed + p_failed, dead_letters = t.dead_letters + p_dead_letters,
@@ -64,8 +66,8 @@ BEGIN
     IF drained IS NOT NULL THEN RETURN drained; END IF;
     DELETE FROM {{p}}outbox_worker w WHERE w.worker IN (SELECT o.worker FROM {{p}}outbox_worker o
         WHERE o.expected_by < clock_timestamp() - interval '1 day' ORDER BY o.worker FOR UPDATE SKIP LOCKED);
-    INSERT INTO {{p}}outbox_worker (worker, destinations, threads, started_at, seen_at, expected_by)
-    VALUES (p_worker, p_destinations, p_threads, clock_timestamp(), clock_timestamp(), clock_timestamp() + p_expected_ms * interval '1 ms')
+    INSERT INTO {{p}}outbox_worker (worker, destinations, threads, started_at, seen_at, expected_by, holds)
+    VALUES (p_worker, p_destinations, p_threads, clock_timestamp(), clock_timestamp(), clock_timestamp() + p_expected_ms * interval '1 ms', p_holds::jsonb)
     ON CONFLICT (worker) DO NOTHING;
     RETURN false;
 END

@@ -21,11 +21,11 @@ DECLARE
     wanted text[] := CASE duty
         WHEN 'producer' THEN ARRAY['outbox_enqueue']
         WHEN 'relay' THEN ARRAY['outbox_destination_number', 'outbox_claim', 'outbox_fetch', 'outbox_renew', 'outbox_settle',
-            'outbox_worker_beat', 'outbox_worker_end']
+            'outbox_worker_beat', 'outbox_worker_end', 'outbox_service_guarded', 'outbox_service_may', 'outbox_handler_declare']
         WHEN 'consumer' THEN ARRAY['inbox_accept', 'inbox_accept_ordered', 'inbox_finish']
         WHEN 'operator' THEN ARRAY['outbox_destination_number', 'outbox_routes', 'outbox_status', 'outbox_lanes', 'outbox_message_get', 'outbox_revisions',
             'outbox_receipts', 'outbox_reveal', 'outbox_operate', 'outbox_correct', 'outbox_receipt_add', 'outbox_workers', 'outbox_worker_drain',
-            'outbox_gauges', 'outbox_purge_messages', 'inbox_purge', 'inbox_list', 'inbox_conflicts']
+            'outbox_gauges', 'outbox_paths', 'outbox_service_grants', 'outbox_handlers', 'outbox_purge_messages', 'inbox_purge', 'inbox_list', 'inbox_conflicts']
     END;
     routine record;
 BEGIN

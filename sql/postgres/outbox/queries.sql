@@ -55,14 +55,15 @@ SELECT {{p}}outbox_route_remove($1::text, $2::text);
 SELECT r.type_pattern, r.destination FROM {{p}}outbox_routes() r;
 
 -- name: claim
--- $1 destination, $2 owner, $3 after, $4 lanes, $5 quota, $6 lease in ms.
-SELECT c.aggregate_id, c.tenant_id, c.aggregate_type, c.aggregate_key, c.head_sequence, c.attempts, c.lease_token, c.due_at
-FROM {{p}}outbox_claim({{p}}outbox_destination_number($1::text), $2::text, $3::text, $4::int8, $5::int8, $6::int8) c;
+-- $1 destination, $2 owner, $3 after, $4 lanes, $5 quota, $6 lease in ms; arrays: $7 known tenants, $8 and $9 their floors.
+SELECT c.aggregate_id, c.tenant_id, c.aggregate_type, c.aggregate_key, c.head_sequence, c.attempts, c.lease_token, c.due_at, c.since, c.leased_since, c.taken, c.more
+FROM {{p}}outbox_claim({{p}}outbox_destination_number($1::text), $2::text, $3::text, $4::int8, $5::int8, $6::int8, $7::text[], $8::timestamptz[],
+    $9::timestamptz[]) c;
 
 -- name: fetch
 -- $1 destination, $2 aggregates, $3 heads, $4 run, $5 bytes of a run.
 SELECT f.lane, f.aggregate_sequence, f.previous_sequence, f.message_id, f.company_id, f.message_type, f.version, f.origin, f.correlation_id,
-    f.causation_id, f.traceparent, f.occurred_at, f.payload, f.revision
+    f.causation_id, f.traceparent, f.occurred_at, f.payload, f.revision, (SELECT {{p}}outbox_service_guarded()), f.held_by
 FROM {{p}}outbox_fetch({{p}}outbox_destination_number($1::text), $2::int8[], $3::int8[], $4::int8, $5::int8) f;
 
 -- name: renew
@@ -75,19 +76,20 @@ SELECT s.settled FROM {{p}}outbox_settle({{p}}outbox_destination_number($1::text
     $7::int8[], $8::int8[], $9::text[], $10::text[]) s;
 
 -- name: status
-SELECT s.destination, s.ready, s.waiting, s.leased, s.dead, s.head_at FROM {{p}}outbox_status() s;
+SELECT s.destination, s.ready, s.waiting, s.leased, s.dead, s.head_at, s.held, s.held_because FROM {{p}}outbox_status() s;
 
 -- name: lanes
--- $1 tenant, $2 destination, $3 status, $4 error code, NULL: any; $5 failed before, NULL: whenever; $6 limit.
+-- $1 tenant, $2 destination, $3 status, $4 error code, NULL: any; $5 failed before, NULL: whenever; $6 limit; $7 by place, behind this; NULL: by
+-- urgency.
 SELECT l.destination, l.tenant_id, l.aggregate_type, l.aggregate_key, l.status, l.head_sequence, l.message_id, l.message_type, l.attempts, l.due_at,
-    l.owner, l.error_code, l.error_text, l.behind, l.head_at, l.failed_at
-FROM {{p}}outbox_lanes($1::text, $2::text, $3::text, $4::text, $5::timestamptz, $6::int8) l;
+    l.owner, l.error_code, l.error_text, l.behind, l.head_at, l.failed_at, l.place, l.held
+FROM {{p}}outbox_lanes($1::text, $2::text, $3::text, $4::text, $5::timestamptz, $6::int8, $7::int8) l;
 
 -- name: message
 -- $1 its id.
 SELECT m.tenant_id, m.company_id, m.aggregate_type, m.aggregate_key, m.aggregate_sequence, m.message_type, m.version, m.origin, m.correlation_id,
     m.causation_id, m.traceparent, m.occurred_at, m.created_at, m.payload_bytes, m.payload_sha256, m.revision, m.destination, m.status, m.attempts,
-    m.next_attempt_at, m.lease_until, m.dispatched_at, m.dispatched_revision, m.received_at, m.applied_at, m.said, m.said_at
+    m.next_attempt_at, m.lease_until, m.dispatched_at, m.dispatched_revision, m.received_at, m.applied_at, m.said, m.said_at, m.held
 FROM {{p}}outbox_message_get($1::uuid) m;
 
 -- name: revisions
@@ -133,18 +135,19 @@ SELECT a.outcome, a.result FROM {{p}}inbox_accept_ordered($1::text, $2::text, $3
 SELECT {{p}}inbox_finish($1::text, $2::text, $3::uuid, $4::text);
 
 -- name: inbox_list
--- $1 tenant, $2 consumer, $3 message, NULL: any; $4 limit.
+-- $1 tenant, $2 consumer, $3 message, NULL: any; $4 limit; behind $5 time, $6 tenant, $7 consumer, $8 message; $5 NULL: from the beginning.
 SELECT i.tenant_id, i.consumer, i.message_id, i.payload_sha256, i.accepted_at, i.result_bytes, i.duplicates, i.conflicts
-FROM {{p}}inbox_list($1::text, $2::text, $3::uuid, $4::int8) i;
+FROM {{p}}inbox_list($1::text, $2::text, $3::uuid, $4::int8, coalesce($5::timestamptz, 'infinity'), $6::text, $7::text, $8::uuid) i;
 
 -- name: inbox_conflicts
--- $1 tenant, $2 consumer, $3 message, NULL: any; $4 limit.
-SELECT c.tenant_id, c.consumer, c.message_id, c.accepted_sha256, c.accepted_at, c.received_sha256, c.received_at
-FROM {{p}}inbox_conflicts($1::text, $2::text, $3::uuid, $4::int8) c;
+-- $1 tenant, $2 consumer, $3 message, NULL: any; $4 limit; $5 those below.
+SELECT c.tenant_id, c.consumer, c.message_id, c.accepted_sha256, c.accepted_at, c.received_sha256, c.received_at, c.place
+FROM {{p}}inbox_conflicts($1::text, $2::text, $3::uuid, $4::int8, $5::int8) c;
 
 -- name: worker_beat
--- $1 worker, $2 its destinations, $3 threads, $4 by when the next beat is expected, in ms; since the last: $5 sent, $6 failed, $7 dead letters, $8 fenced.
-SELECT {{p}}outbox_worker_beat($1::text, $2::text, $3::int8, $4::int8, $5::int8, $6::int8, $7::int8, $8::int8);
+-- $1 worker, $2 its destinations, $3 threads, $4 by when the next beat is expected, in ms; since the last: $5 sent, $6 failed, $7 dead letters, $8 fenced; $9 what it
+-- holds.
+SELECT {{p}}outbox_worker_beat($1::text, $2::text, $3::int8, $4::int8, $5::int8, $6::int8, $7::int8, $8::int8, $9::text);
 
 -- name: worker_end
 -- $1 worker; since its last beat: $2 sent, $3 failed, $4 dead letters, $5 fenced.
@@ -157,6 +160,25 @@ FROM {{p}}outbox_workers() w;
 -- name: worker_drain
 -- $1 worker, $2 user, $3 reason.
 SELECT {{p}}outbox_worker_drain($1::text, $2::text, $3::text);
+
+-- name: path_hold
+-- $1 pattern, $2 holder, $3 user, $4 reason.
+SELECT {{p}}outbox_path_hold($1::text, $2::text, $3::text, $4::text);
+
+-- name: path_take
+-- $1 pattern, $2 override, $3 user, $4 reason.
+SELECT {{p}}outbox_path_take($1::text, $2::bool, $3::text, $4::text);
+
+-- name: paths
+SELECT h.type_pattern, h.holder, h.held_at, h.user_name, h.reason FROM {{p}}outbox_paths() h;
+
+-- name: import_begin
+-- $1 mapping, $2 dry run, $3 user, $4 reason.
+SELECT i.total, i.imported FROM {{p}}outbox_import_begin($1::text::jsonb, $2::bool, $3::text, $4::text) i;
+
+-- name: import_batch
+-- $1 the import's name, $2 batch, $3 user, $4 reason.
+SELECT i.copied, i.ended FROM {{p}}outbox_import_batch($1::text, $2::int8, $3::text, $4::text) i;
 
 -- name: purge_messages
 -- $1 settled longer ago, in ms; $2 aggregate, $3 sequence behind which; $4 batch, $5 dry run, $6 user, $7 reason.
@@ -189,11 +211,13 @@ SELECT 'transaction_us', NULL, coalesce(max(extract(epoch FROM pg_catalog.clock_
 FROM pg_catalog.pg_stat_activity a WHERE a.datname = pg_catalog.current_database() AND a.pid <> pg_catalog.pg_backend_pid();
 
 -- name: reaction_scope
--- In the transaction of a reaction, for it alone. $1 statement and lock time-out in ms; $2 tenant, $3 company ("": none), $4 correlation, for policies
--- that ask current_setting('trilha.tenant_id', true). No locks.
+-- In the transaction of a reaction, for it alone. $1 statement and lock time-out in ms; $2 the beginning of the names, else "trilha"; $3 tenant,
+-- $4 company, $5 correlation, $6 causation, $7 trace, $8 credential ("": none), for policies that ask nullif(current_setting('trilha.tenant_id', true), '').
+-- No locks.
 SELECT pg_catalog.set_config('statement_timeout', $1::text, true), pg_catalog.set_config('lock_timeout', $1::text, true),
-    pg_catalog.set_config('trilha.tenant_id', $2::text, true), pg_catalog.set_config('trilha.company_id', $3::text, true),
-    pg_catalog.set_config('trilha.correlation_id', $4::text, true);
+    pg_catalog.set_config($2::text || '.tenant_id', $3::text, true), pg_catalog.set_config($2::text || '.company_id', $4::text, true),
+    pg_catalog.set_config($2::text || '.correlation_id', $5::text, true), pg_catalog.set_config($2::text || '.causation_id', $6::text, true),
+    pg_catalog.set_config($2::text || '.traceparent', $7::text, true), pg_catalog.set_config($2::text || '.credential', $8::text, true);
 
 -- name: reaction_clear
 -- A script, after the transaction of a reaction: what a handler left in the session is not the next message's. Its plans stay, and so does what
@@ -207,3 +231,22 @@ SELECT pg_catalog.pg_advisory_unlock_all();
 DISCARD TEMP;
 SELECT pg_catalog.set_config('tcp_keepalives_idle', '10', false), pg_catalog.set_config('tcp_keepalives_interval', '5', false),
     pg_catalog.set_config('tcp_keepalives_count', '3', false), pg_catalog.set_config('tcp_user_timeout', '25000', false);
+
+-- name: service_may
+-- $1 credential (NULL: the login), $2 destination; arrays: $3 tenants, $4 companies or NULL, $5 operations.
+SELECT m.credential, m.proven, m.granted
+FROM {{p}}outbox_service_may($1::text, {{p}}outbox_destination_number($2::text), $3::text[], $4::text[], $5::text[]) m;
+
+-- name: service_set
+-- $1 grant or revoke, $2 credential, $3 destination, $4 tenant, $5 company or NULL, $6 operation, $7 user, $8 reason.
+SELECT {{p}}outbox_service_set($1::bool, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::text);
+
+-- name: service_grants
+SELECT g.credential, g.destination, g.tenant_id, g.company_id, g.operation, g.granted, g.at, g.user_name, g.reason FROM {{p}}outbox_service_grants() g;
+
+-- name: handler_declare
+-- $1 destination, $2 guarantee, $3 because or NULL, $4 worker.
+SELECT {{p}}outbox_handler_declare($1::text, $2::text, $3::text, $4::text);
+
+-- name: handlers
+SELECT h.destination, h.guarantee, h.because, h.worker, h.declared_at FROM {{p}}outbox_handlers() h;

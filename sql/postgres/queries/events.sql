@@ -68,6 +68,10 @@ WHERE ($1::text IS NULL OR e.tipo = $1) AND ($2::text IS NULL OR e.origem = $2)
     AND ($4::timestamptz IS NULL OR e.timestamp >= $4) AND ($5::timestamptz IS NULL OR e.timestamp <= $5)
     AND ($6::int8 IS NULL OR e.sequence_number >= $6) AND ($7::int8 IS NULL OR e.sequence_number <= $7);
 
+-- name: events_count_all
+-- No locks. The whole log, by whichever of its indexes or itself is smallest.
+SELECT count(*) FROM core.event_log;
+
 -- name: events_page_in_order
 -- As events_count, $8 limit, $9 offset; only for filters by type and sequence, which an index gives in the order of the log.
 -- No locks. Index: event_log_tipo_sequence_idx or event_log_pkey. Planned anew each time.

@@ -25,6 +25,21 @@ CREATE TABLE {{p}}outbox_route (
         AND instr(substr(type_pattern, 1, length(type_pattern) - 1), '*') = 0)
 ) STRICT, WITHOUT ROWID;
 
+-- Types that another dispatcher still delivers, by pattern as in outbox_route: while the row stands nothing of them is born here or leaves here. A row only
+-- while it is so; outbox_upkeep keeps who held and who took over.
+CREATE TABLE {{p}}outbox_path (
+    type_pattern TEXT    NOT NULL PRIMARY KEY,
+    holder       TEXT    NOT NULL, -- what people call the other dispatcher
+    held_us      INTEGER NOT NULL,
+    user_name    TEXT    NOT NULL,
+    reason       TEXT    NOT NULL,
+    importing    INTEGER NOT NULL DEFAULT 0, -- 1 within the transaction of an import alone, which nobody else sees
+    CONSTRAINT outbox_path_pattern_form CHECK (length(type_pattern) BETWEEN 1 AND 256
+        AND instr(substr(type_pattern, 1, length(type_pattern) - 1), '*') = 0),
+    CONSTRAINT outbox_path_holder_form CHECK (length(holder) BETWEEN 1 AND 100),
+    CONSTRAINT outbox_path_reason_given CHECK (reason <> '' AND user_name <> '')
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE {{p}}outbox_aggregate (
     aggregate_id    INTEGER NOT NULL PRIMARY KEY,
     tenant_id       TEXT    NOT NULL,
@@ -193,6 +208,9 @@ CREATE TRIGGER {{p}}outbox_enqueue_insert INSTEAD OF INSERT ON {{p}}outbox_enque
     WHERE typeof(NEW.payload) <> 'text' OR CASE WHEN json_valid(NEW.payload) THEN json_type(NEW.payload) END IS NOT 'object';
     SELECT RAISE(ABORT, 'MESSAGE_REFUSED: occurred_at must be an ISO-8601 date and time')
     WHERE NEW.occurred_at IS NOT NULL AND (typeof(NEW.occurred_at) <> 'text' OR julianday(NEW.occurred_at) IS NULL);
+    SELECT RAISE(ABORT, 'PATH_HELD: another dispatcher still delivers this message_type: stop it, then `trilha outbox take`') WHERE EXISTS (
+        SELECT 1 FROM {{p}}outbox_path h WHERE h.importing = 0 AND (h.type_pattern = NEW.message_type OR (substr(h.type_pattern, -1) = '*'
+            AND substr(NEW.message_type, 1, length(h.type_pattern) - 1) = substr(h.type_pattern, 1, length(h.type_pattern) - 1))));
     SELECT RAISE(ABORT, 'NO_ROUTE: no route takes this message_type: add one with trilha outbox route') WHERE NOT EXISTS (
         SELECT 1 FROM {{p}}outbox_route r WHERE r.type_pattern = NEW.message_type OR (substr(r.type_pattern, -1) = '*'
             AND substr(NEW.message_type, 1, length(r.type_pattern) - 1) = substr(r.type_pattern, 1, length(r.type_pattern) - 1)));

@@ -11,7 +11,8 @@ CREATE TABLE {{p}}outbox_worker (
     expected_us  INTEGER NOT NULL,
     drain_us     INTEGER, -- since when it is asked to finish what it holds and to take no more
     drain_user   TEXT,
-    drain_reason TEXT
+    drain_reason TEXT,
+    holds        TEXT NOT NULL DEFAULT '{}' -- JSON: of each destination why its lanes are left alone, '' when they are not
 ) STRICT, WITHOUT ROWID;
 
 -- What was done to the outbox as a whole, insert-only; what was done to one message is in outbox_operation.
@@ -25,8 +26,8 @@ CREATE TABLE {{p}}outbox_upkeep (
     user_name     TEXT    NOT NULL,
     reason        TEXT    NOT NULL,
     CONSTRAINT outbox_upkeep_action_known CHECK (action IN ('trilha.outbox-worker.drained', 'trilha.outbox-message.purged',
-        'trilha.inbox-message.purged')),
-    CONSTRAINT outbox_upkeep_purge_counted CHECK (action = 'trilha.outbox-worker.drained' OR (older_than_us IS NOT NULL AND row_count IS NOT NULL)),
+        'trilha.inbox-message.purged', 'trilha.outbox-path.held', 'trilha.outbox-path.taken', 'trilha.outbox-message.imported')),
+    CONSTRAINT outbox_upkeep_purge_counted CHECK (action NOT LIKE '%.purged' OR (older_than_us IS NOT NULL AND row_count IS NOT NULL)),
     CONSTRAINT outbox_upkeep_reason_given CHECK (reason <> '' AND user_name <> '')
 ) STRICT;
 CREATE TRIGGER {{p}}outbox_upkeep_no_update BEFORE UPDATE ON {{p}}outbox_upkeep BEGIN

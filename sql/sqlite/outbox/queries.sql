@@ -67,9 +67,12 @@ UPDATE {{p}}outbox_lane SET state = 'L', attempts = ?6, lease_owner = ?3, lease_
 WHERE destination = ?1 AND aggregate_id = ?2;
 
 -- name: fetch
--- ?1 destination, ?2 aggregate, ?3 head, ?4 limit. The content of the last revision. Indexes: outbox_message_pkey, outbox_revision_pkey.
+-- ?1 destination, ?2 aggregate, ?3 head, ?4 limit. The content of the last revision. The last column: another path has its type (outbox_path, empty but
+-- while one moves over), and it may not be sent. Indexes: outbox_message_pkey, outbox_revision_pkey.
 SELECT m.aggregate_sequence, m.message_id, m.company_id, m.message_type, m.version, m.origin, m.correlation_id, m.causation_id, m.traceparent,
-    m.occurred_us, coalesce(r.payload, m.payload), coalesce(r.revision, 1)
+    m.occurred_us, coalesce(r.payload, m.payload), coalesce(r.revision, 1),
+    (SELECT h.holder FROM {{p}}outbox_path h WHERE h.type_pattern = m.message_type OR (substr(h.type_pattern, -1) = '*'
+        AND substr(m.message_type, 1, length(h.type_pattern) - 1) = substr(h.type_pattern, 1, length(h.type_pattern) - 1)) LIMIT 1)
 FROM {{p}}outbox_message m LEFT JOIN {{p}}outbox_revision r ON r.message_id = m.message_id
     AND r.revision = (SELECT max(x.revision) FROM {{p}}outbox_revision x WHERE x.message_id = m.message_id)
 WHERE m.aggregate_id = ?2 AND m.aggregate_sequence >= ?3 AND (m.destinations >> ?1) & 1 = 1
@@ -102,45 +105,113 @@ UPDATE {{p}}outbox_lane SET state = ?4, attempts = CASE WHEN head_sequence = ?5 
     lease_owner = NULL, error_code = ?8, error_text = ?9, failed_us = CASE WHEN ?6 THEN ?10 END
 WHERE destination = ?1 AND aggregate_id = ?2 AND lease_token = ?3 AND state = 'L';
 
+-- name: held_by
+-- ?1 aggregate, ?2 sequence: who else delivers its type; no row: nobody. Index: outbox_message_pkey.
+SELECT h.holder FROM {{p}}outbox_message m JOIN {{p}}outbox_path h ON h.type_pattern = m.message_type OR (substr(h.type_pattern, -1) = '*'
+    AND substr(m.message_type, 1, length(h.type_pattern) - 1) = substr(h.type_pattern, 1, length(h.type_pattern) - 1))
+WHERE m.aggregate_id = ?1 AND m.aggregate_sequence = ?2 LIMIT 1;
+
+-- name: path_put
+-- ?1 pattern, ?2 holder, ?3 now_us, ?4 user, ?5 reason. No change: it is held.
+INSERT INTO {{p}}outbox_path (type_pattern, holder, held_us, user_name, reason) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING;
+
+-- name: path_holder
+-- ?1 pattern.
+SELECT holder FROM {{p}}outbox_path WHERE type_pattern = ?1;
+
+-- name: path_drop
+-- ?1 pattern.
+DELETE FROM {{p}}outbox_path WHERE type_pattern = ?1;
+
+-- name: paths
+SELECT type_pattern, holder, held_us, user_name, reason FROM {{p}}outbox_path ORDER BY type_pattern;
+
+-- name: path_importing
+-- ?1 holder, ?2 1 while an import puts its rows in.
+UPDATE {{p}}outbox_path SET importing = ?2 WHERE holder = ?1;
+
+-- name: path_wake
+-- ?1 now_us. Every lane that a relay put aside; reads all lanes once.
+UPDATE {{p}}outbox_lane SET due_us = ?1, error_code = NULL, error_text = NULL WHERE state = 'R' AND error_code = 'PATH_HELD';
+
+-- name: import_get
+-- ?1 name.
+SELECT holder, mapping, cut, position, total, imported, finished_us FROM {{p}}outbox_import WHERE name = ?1;
+
+-- name: imports_of
+-- ?1 holder.
+SELECT name, finished_us, cut IS NULL, imported, recount FROM {{p}}outbox_import WHERE holder = ?1 ORDER BY name;
+
+-- name: import_put
+-- ?1 name, ?2 holder, ?3 mapping, ?4 cut, ?5 total, ?6 now_us, ?7 user, ?8 reason.
+INSERT INTO {{p}}outbox_import (name, holder, mapping, cut, total, started_us, user_name, reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8);
+
+-- name: import_cut
+-- ?1 name, ?2 cut, ?3 total.
+UPDATE {{p}}outbox_import SET cut = ?2, total = ?3 WHERE name = ?1;
+
+-- name: import_at
+-- ?1 name, ?2 position, ?3 rows more.
+UPDATE {{p}}outbox_import SET position = ?2, imported = imported + ?3 WHERE name = ?1;
+
+-- name: import_done
+-- ?1 name, ?2 now_us, ?3 the query that counts again.
+UPDATE {{p}}outbox_import SET finished_us = ?2, recount = ?3 WHERE name = ?1;
+
 -- name: delivered
 -- ?1 aggregate, ?2 destination, ?3 first sequence, ?4 last, ?5 now_us. In the transaction that settles it.
 INSERT INTO {{p}}outbox_delivery (aggregate_id, destination, sequence_from, sequence_to, delivered_us) VALUES (?1, ?2, ?3, ?4, ?5)
 ON CONFLICT DO NOTHING;
 
 -- name: status
-SELECT d.name, coalesce(sum(l.state = 'R' AND l.attempts = 0), 0), coalesce(sum(l.state = 'R' AND l.attempts > 0), 0), coalesce(sum(l.state = 'L'), 0),
-    coalesce(sum(l.state = 'X'), 0), min((SELECT m.created_us FROM {{p}}outbox_message m
-        WHERE m.aggregate_id = l.aggregate_id AND m.aggregate_sequence = l.head_sequence))
-FROM {{p}}outbox_destination d LEFT JOIN {{p}}outbox_lane l ON l.destination = d.destination GROUP BY d.name ORDER BY d.name;
+-- ?1 now_us. A destination is held while each of its workers that is heard of leaves it alone.
+WITH hold (name, code) AS MATERIALIZED (SELECT j.key, min(j.value) FROM {{p}}outbox_worker w, json_each(w.holds) j WHERE w.expected_us >= ?1
+    GROUP BY j.key HAVING min(j.value) <> ''),
+lane AS (SELECT d.name, l.state, l.attempts, l.aggregate_id, l.head_sequence,
+        CASE WHEN l.state = 'R' THEN CASE WHEN l.due_us >= 253402214400000000 THEN l.error_code ELSE h.code END END AS held
+    FROM {{p}}outbox_destination d LEFT JOIN hold h ON h.name = d.name LEFT JOIN {{p}}outbox_lane l ON l.destination = d.destination)
+SELECT x.name, coalesce(sum(x.state = 'R' AND x.attempts = 0 AND x.held IS NULL), 0), coalesce(sum(x.state = 'R' AND x.attempts > 0 AND x.held IS NULL), 0),
+    coalesce(sum(x.state = 'L'), 0), coalesce(sum(x.state = 'X'), 0),
+    min((SELECT m.created_us FROM {{p}}outbox_message m WHERE m.aggregate_id = x.aggregate_id AND m.aggregate_sequence = x.head_sequence)),
+    count(x.held), replace(group_concat(DISTINCT x.held), ',', ', ')
+FROM lane x GROUP BY x.name ORDER BY x.name;
 
 -- name: lanes
--- ?1 tenant, ?2 destination, ?3 status, NULL: any; ?4 limit, ?5 now_us; ?6 error code, ?7 failed before, NULL: any.
+-- ?1 tenant, ?2 destination, ?3 status, NULL: any; ?4 limit, ?5 now_us; ?6 error code, ?7 failed before, NULL: any; ?8 by place, behind this;
+-- NULL: by urgency. held: as in status.
+WITH hold (name, code) AS MATERIALIZED (SELECT j.key, min(j.value) FROM {{p}}outbox_worker w, json_each(w.holds) j WHERE w.expected_us >= ?5
+    GROUP BY j.key HAVING min(j.value) <> '')
 SELECT x.name, x.tenant_id, a.aggregate_type, a.aggregate_key, x.status, x.head_sequence, m.message_id, m.message_type, x.attempts,
-    CASE WHEN x.state <> 'X' THEN x.due_us END, x.lease_owner, x.error_code, x.error_text,
+    CASE WHEN x.state <> 'X' AND NOT x.aside THEN x.due_us END, x.lease_owner, x.error_code, x.error_text,
     (SELECT count(*) FROM (SELECT 1 FROM {{p}}outbox_message b WHERE b.aggregate_id = x.aggregate_id AND b.aggregate_sequence > x.head_sequence
-        AND (b.destinations >> x.destination) & 1 = 1 LIMIT 1000)), m.created_us, x.failed_us
-FROM (SELECT l.*, d.name, CASE WHEN l.state = 'X' THEN 'DeadLettered' WHEN l.state = 'L' AND l.due_us > ?5 THEN 'Dispatching'
+        AND (b.destinations >> x.destination) & 1 = 1 LIMIT 1000)), m.created_us, x.failed_us, x.place,
+    x.held
+FROM (SELECT l.*, d.name, l.state = 'R' AND l.due_us >= 253402214400000000 AS aside,
+        CASE WHEN l.state = 'R' THEN CASE WHEN l.due_us >= 253402214400000000 THEN l.error_code ELSE h.code END END AS held, l.aggregate_id * 64 + l.destination AS place, CASE WHEN l.state = 'X' THEN 'DeadLettered' WHEN l.state = 'L' AND l.due_us > ?5 THEN 'Dispatching'
             WHEN l.attempts > 0 THEN 'Failed' ELSE 'Pending' END AS status
-        FROM {{p}}outbox_lane l JOIN {{p}}outbox_destination d ON d.destination = l.destination) x
+        FROM {{p}}outbox_lane l JOIN {{p}}outbox_destination d ON d.destination = l.destination LEFT JOIN hold h ON h.name = d.name) x
 JOIN {{p}}outbox_aggregate a ON a.aggregate_id = x.aggregate_id
 LEFT JOIN {{p}}outbox_message m ON m.aggregate_id = x.aggregate_id AND m.aggregate_sequence = x.head_sequence
 WHERE (?1 IS NULL OR x.tenant_id = ?1) AND (?2 IS NULL OR x.name = ?2) AND (?3 IS NULL OR x.status = ?3)
-    AND (?6 IS NULL OR x.error_code = ?6) AND (?7 IS NULL OR x.failed_us < ?7)
-ORDER BY x.state = 'X' DESC, x.attempts > 0 DESC, x.failed_us, x.tenant_id, a.aggregate_type, a.aggregate_key, x.name LIMIT ?4;
+    AND (?6 IS NULL OR x.error_code = ?6 OR x.held = ?6) AND (?7 IS NULL OR x.failed_us < ?7)
+    AND (?8 IS NULL OR x.place > ?8)
+ORDER BY CASE WHEN ?8 IS NOT NULL THEN x.place END, x.state = 'X' DESC, x.attempts > 0 DESC, x.failed_us, x.tenant_id, a.aggregate_type, a.aggregate_key, x.name LIMIT ?4;
 
 -- name: message
--- ?1 its id. A row for each destination. The payload of the last revision, for its size and digest. dispatched_revision: the one that was current when the
+-- ?1 its id, ?2 now_us. A row for each destination. The payload of the last revision, for its size and digest. dispatched_revision: the one that was current when the
 -- destination acknowledged; a correction is refused while a lease on the message lives.
 SELECT m.tenant_id, m.company_id, m.aggregate_type, m.aggregate_key, m.aggregate_sequence, m.message_type, m.version, m.origin, m.correlation_id,
     m.causation_id, m.traceparent, m.occurred_us, m.created_us,
     coalesce((SELECT r.payload FROM {{p}}outbox_revision r WHERE r.message_id = m.message_id ORDER BY r.revision DESC LIMIT 1), m.payload),
     coalesce((SELECT max(r.revision) FROM {{p}}outbox_revision r WHERE r.message_id = m.message_id), 1),
-    v.destination, v.status, v.attempts, v.next_attempt_us, v.lease_until_us, a.delivered_us,
+    v.destination, v.status, v.attempts, CASE WHEN v.next_attempt_us < 253402214400000000 THEN v.next_attempt_us END, v.lease_until_us, a.delivered_us,
     CASE WHEN a.delivered_us IS NOT NULL THEN coalesce((SELECT max(r.revision) FROM {{p}}outbox_revision r
         WHERE r.message_id = m.message_id AND r.at_us <= a.delivered_us), 1) END,
     (SELECT min(f.stated_us) FROM {{p}}outbox_receipt f WHERE f.message_id = m.message_id AND f.destination = d.destination AND f.fact = 'Received'),
     (SELECT min(f.stated_us) FROM {{p}}outbox_receipt f WHERE f.message_id = m.message_id AND f.destination = d.destination AND f.fact = 'Applied'),
-    s.fact, s.recorded_us
+    s.fact, s.recorded_us,
+    CASE WHEN v.next_attempt_us >= 253402214400000000 THEN 'PATH_HELD' WHEN v.next_attempt_us IS NOT NULL
+        THEN (SELECT nullif(min(j.value), '') FROM {{p}}outbox_worker w, json_each(w.holds) j WHERE w.expected_us >= ?2 AND j.key = d.name) END
 FROM {{p}}outbox_message m
 JOIN {{p}}producer_outbox v ON v.message_id = m.message_id
 JOIN {{p}}outbox_destination d ON d.name = v.destination
@@ -271,33 +342,67 @@ UPDATE {{p}}inbox_message SET result = ?4 WHERE tenant_id = ?1 AND consumer = ?2
 INSERT INTO {{p}}inbox_repeat (tenant_id, consumer, message_id, outcome, payload_sha256, at_us) VALUES (?1, ?2, ?3, ?4, ?5, ?6);
 
 -- name: inbox_list
--- ?1 tenant, ?2 consumer, ?3 message, NULL: any; ?4 limit. Index: inbox_message_accepted_idx. Of the result only its size.
+-- ?1 tenant, ?2 consumer, ?3 message, NULL: any; ?4 limit; behind ?5 time, ?6 tenant, ?7 consumer, ?8 message; ?5 past all times: from the
+-- beginning. Index: inbox_message_accepted_idx; a message's id alone is looked up under every (tenant, consumer)
+-- by inbox_message_pkey, an entry or two for each of those. Of the result only its size.
+WITH RECURSIVE place (tenant_id, consumer) AS (
+    SELECT * FROM (SELECT m.tenant_id, m.consumer FROM {{p}}inbox_message m WHERE ?3 IS NOT NULL ORDER BY m.tenant_id, m.consumer LIMIT 1)
+    UNION ALL
+    SELECT (SELECT m.tenant_id FROM {{p}}inbox_message m WHERE (m.tenant_id, m.consumer) > (q.tenant_id, q.consumer)
+            ORDER BY m.tenant_id, m.consumer LIMIT 1),
+        (SELECT m.consumer FROM {{p}}inbox_message m WHERE (m.tenant_id, m.consumer) > (q.tenant_id, q.consumer)
+            ORDER BY m.tenant_id, m.consumer LIMIT 1)
+    FROM place q WHERE q.tenant_id IS NOT NULL),
+found AS (
+    SELECT * FROM (SELECT m.* FROM {{p}}inbox_message m WHERE ?3 IS NULL AND (?1 IS NULL OR m.tenant_id = ?1) AND (?2 IS NULL OR m.consumer = ?2)
+            AND m.accepted_us <= ?5 AND (m.accepted_us < ?5 OR (m.tenant_id, m.consumer, m.message_id) > (?6, ?7, ?8))
+        ORDER BY m.accepted_us DESC, m.tenant_id, m.consumer, m.message_id LIMIT ?4)
+    UNION ALL
+    SELECT * FROM (SELECT m.* FROM place q CROSS JOIN {{p}}inbox_message m ON m.tenant_id = q.tenant_id AND m.consumer = q.consumer AND m.message_id = ?3
+        WHERE (?1 IS NULL OR q.tenant_id = ?1) AND (?2 IS NULL OR q.consumer = ?2)
+            AND m.accepted_us <= ?5 AND (m.accepted_us < ?5 OR (m.tenant_id, m.consumer, m.message_id) > (?6, ?7, ?8))
+        ORDER BY m.accepted_us DESC, m.tenant_id, m.consumer LIMIT ?4))
 SELECT i.tenant_id, i.consumer, i.message_id, i.payload_sha256, i.accepted_us, length(CAST(i.result AS BLOB)),
     (SELECT count(*) FROM {{p}}inbox_repeat r WHERE r.tenant_id = i.tenant_id AND r.consumer = i.consumer AND r.message_id = i.message_id
         AND r.outcome = 'duplicate'),
     (SELECT count(*) FROM {{p}}inbox_repeat r WHERE r.tenant_id = i.tenant_id AND r.consumer = i.consumer AND r.message_id = i.message_id
         AND r.outcome = 'conflict')
-FROM {{p}}inbox_message i WHERE (?1 IS NULL OR i.tenant_id = ?1) AND (?2 IS NULL OR i.consumer = ?2) AND (?3 IS NULL OR i.message_id = ?3)
-ORDER BY i.accepted_us DESC, i.tenant_id, i.consumer, i.message_id LIMIT ?4;
+FROM found i ORDER BY i.accepted_us DESC, i.tenant_id, i.consumer, i.message_id;
 
 -- name: inbox_conflicts
--- ?1 tenant, ?2 consumer, ?3 message, NULL: any; ?4 limit. Index: inbox_repeat_conflict_idx.
-SELECT c.tenant_id, c.consumer, c.message_id, i.payload_sha256, i.accepted_us, c.payload_sha256, c.at_us
-FROM {{p}}inbox_repeat c LEFT JOIN {{p}}inbox_message i ON i.tenant_id = c.tenant_id AND i.consumer = c.consumer AND i.message_id = c.message_id
-WHERE c.outcome = 'conflict' AND (?1 IS NULL OR c.tenant_id = ?1) AND (?2 IS NULL OR c.consumer = ?2) AND (?3 IS NULL OR c.message_id = ?3)
-ORDER BY c.id DESC LIMIT ?4;
+-- ?1 tenant, ?2 consumer, ?3 message, NULL: any; ?4 limit; ?5 ids below this. Index: inbox_repeat_conflict_idx; a message's id alone as in inbox_list, by
+-- inbox_repeat_message_idx.
+WITH RECURSIVE place (tenant_id, consumer) AS (
+    SELECT * FROM (SELECT m.tenant_id, m.consumer FROM {{p}}inbox_repeat m WHERE ?3 IS NOT NULL ORDER BY m.tenant_id, m.consumer LIMIT 1)
+    UNION ALL
+    SELECT (SELECT m.tenant_id FROM {{p}}inbox_repeat m WHERE (m.tenant_id, m.consumer) > (q.tenant_id, q.consumer)
+            ORDER BY m.tenant_id, m.consumer LIMIT 1),
+        (SELECT m.consumer FROM {{p}}inbox_repeat m WHERE (m.tenant_id, m.consumer) > (q.tenant_id, q.consumer)
+            ORDER BY m.tenant_id, m.consumer LIMIT 1)
+    FROM place q WHERE q.tenant_id IS NOT NULL),
+found AS (
+    SELECT * FROM (SELECT r.* FROM {{p}}inbox_repeat r WHERE ?3 IS NULL AND r.outcome = 'conflict' AND (?1 IS NULL OR r.tenant_id = ?1)
+        AND (?2 IS NULL OR r.consumer = ?2) AND r.id < ?5 ORDER BY r.id DESC LIMIT ?4)
+    UNION ALL
+    SELECT * FROM (SELECT r.* FROM place q CROSS JOIN {{p}}inbox_repeat r ON r.tenant_id = q.tenant_id AND r.consumer = q.consumer AND r.message_id = ?3
+            AND r.outcome = 'conflict'
+        WHERE (?1 IS NULL OR q.tenant_id = ?1) AND (?2 IS NULL OR q.consumer = ?2) AND r.id < ?5 ORDER BY r.id DESC LIMIT ?4))
+SELECT c.tenant_id, c.consumer, c.message_id, i.payload_sha256, i.accepted_us, c.payload_sha256, c.at_us, c.id
+FROM found c LEFT JOIN {{p}}inbox_message i ON i.tenant_id = c.tenant_id AND i.consumer = c.consumer AND i.message_id = c.message_id
+ORDER BY c.id DESC;
 
 -- name: worker_seen
--- ?1 worker, ?2 now_us, ?3 by when the next beat is expected. No row: it is not registered.
-UPDATE {{p}}outbox_worker SET seen_us = ?2, expected_us = ?3 WHERE worker = ?1 RETURNING drain_us IS NOT NULL;
+-- ?1 worker, ?2 now_us, ?3 by when the next beat is expected, ?4 what it holds. No row: it is not registered. drain_us as it is: SQLite 3.40 gives 1 for
+-- RETURNING drain_us IS NOT NULL, whatever it is.
+UPDATE {{p}}outbox_worker SET seen_us = ?2, expected_us = ?3, holds = ?4 WHERE worker = ?1 RETURNING drain_us;
 
 -- name: worker_forget
 -- ?1 silent since before this.
 DELETE FROM {{p}}outbox_worker WHERE expected_us < ?1;
 
 -- name: worker_begin
--- ?1 worker, ?2 its destinations, ?3 threads, ?4 now_us, ?5 by when the next beat is expected.
-INSERT INTO {{p}}outbox_worker (worker, destinations, threads, started_us, seen_us, expected_us) VALUES (?1, ?2, ?3, ?4, ?4, ?5);
+-- ?1 worker, ?2 its destinations, ?3 threads, ?4 now_us, ?5 by when the next beat is expected, ?6 what it holds.
+INSERT INTO {{p}}outbox_worker (worker, destinations, threads, started_us, seen_us, expected_us, holds) VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6);
 
 -- name: worker_end
 -- ?1 worker.
@@ -383,14 +488,18 @@ UPDATE {{p}}outbox_total SET sent = sent + ?1, failed = failed + ?2, dead_letter
 -- name: gauges
 -- ?1 now_us. A row for each number: its name, what it is of, its value. What it costs grows with the lanes that have work, an entry of two indexes each,
 -- and never with the messages.
-WITH lane AS MATERIALIZED (
-    SELECT d.name AS destination, l.tenant_id, l.state, l.attempts, l.due_us > ?1 AS ahead, a.last_sequence - l.head_sequence AS behind,
+WITH hold (name) AS MATERIALIZED (SELECT j.key FROM {{p}}outbox_worker w, json_each(w.holds) j WHERE w.expected_us >= ?1
+    GROUP BY j.key HAVING min(j.value) <> ''),
+lane AS MATERIALIZED (
+    SELECT d.name AS destination, l.tenant_id, l.state, l.attempts, l.due_us > ?1 AS ahead,
+        l.state = 'R' AND (l.due_us >= 253402214400000000 OR h.name IS NOT NULL) AS held, a.last_sequence - l.head_sequence AS behind,
         (SELECT m.created_us FROM {{p}}outbox_message m WHERE m.aggregate_id = l.aggregate_id AND m.aggregate_sequence >= l.head_sequence
             AND (m.destinations >> l.destination) & 1 = 1 ORDER BY m.aggregate_sequence LIMIT 1) AS head_us
-    FROM {{p}}outbox_destination d LEFT JOIN {{p}}outbox_lane l ON l.destination = d.destination
+    FROM {{p}}outbox_destination d LEFT JOIN hold h ON h.name = d.name LEFT JOIN {{p}}outbox_lane l ON l.destination = d.destination
     LEFT JOIN {{p}}outbox_aggregate a ON a.aggregate_id = l.aggregate_id),
 place AS MATERIALIZED (
-    SELECT destination, count(*) FILTER (WHERE state = 'R' AND attempts = 0) AS ready, count(*) FILTER (WHERE state = 'R' AND attempts > 0) AS waiting,
+    SELECT destination, count(*) FILTER (WHERE state = 'R' AND attempts = 0 AND held IS NOT 1) AS ready,
+        count(*) FILTER (WHERE state = 'R' AND attempts > 0 AND held IS NOT 1) AS waiting, count(*) FILTER (WHERE held) AS held,
         count(*) FILTER (WHERE state = 'L' AND ahead) AS leased, count(*) FILTER (WHERE state = 'L' AND NOT ahead) AS expired,
         count(*) FILTER (WHERE state = 'X') AS dead, coalesce(sum(behind) FILTER (WHERE state = 'X'), 0) AS behind_dead,
         coalesce(sum(behind + 1) FILTER (WHERE head_us IS NOT NULL), 0) AS backlog, max(coalesce(?1 - min(head_us), 0), 0) AS head_age_us
@@ -400,6 +509,7 @@ applied AS MATERIALIZED (
         ORDER BY r.id DESC LIMIT 1000) f JOIN {{p}}outbox_message m ON m.message_id = f.message_id)
 SELECT 'ready', destination, ready FROM place
 UNION ALL SELECT 'waiting', destination, waiting FROM place
+UNION ALL SELECT 'held', destination, held FROM place
 UNION ALL SELECT 'leased', destination, leased FROM place
 UNION ALL SELECT 'expired', destination, expired FROM place
 UNION ALL SELECT 'dead', destination, dead FROM place
@@ -416,3 +526,41 @@ UNION ALL SELECT 'workers_silent', NULL, count(*) FROM {{p}}outbox_worker WHERE 
 UNION ALL SELECT 'inbox_duplicates', NULL, count(*) FROM (SELECT 1 FROM {{p}}inbox_repeat WHERE outcome = 'duplicate' LIMIT 10000)
 UNION ALL SELECT 'inbox_conflicts', NULL, count(*) FROM (SELECT 1 FROM {{p}}inbox_repeat WHERE outcome = 'conflict' LIMIT 10000)
 UNION ALL SELECT 'applied_us', NULL, us FROM (SELECT us FROM applied ORDER BY us LIMIT 1 OFFSET (SELECT (count(*) - 1) / 2 FROM applied));
+
+-- name: service_guarded
+-- Whether dispatching needs a grant: from the first one on. One entry.
+SELECT 1 FROM {{p}}outbox_service_change WHERE id > 0 LIMIT 1;
+
+-- name: service_stands
+-- ?1 credential, ?2 destination, ?3 tenant, ?4 company ('': none), ?5 operation. No row: never granted. Index: outbox_service_change_key, one entry.
+SELECT action = 'trilha.service-grant.granted' FROM {{p}}outbox_service_change INDEXED BY {{p}}outbox_service_change_key
+WHERE credential = ?1 AND destination = ?2 AND tenant_id = ?3 AND company_id = ?4 AND operation = ?5 ORDER BY id DESC LIMIT 1;
+
+-- name: service_change
+-- ?1 to ?5 as service_stands, ?6 action, ?7 now_us, ?8 user, ?9 reason.
+INSERT INTO {{p}}outbox_service_change (credential, destination, tenant_id, company_id, operation, action, at_us, user_name, reason)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9);
+
+-- name: service_grants
+-- How each key stands, and who made it so.
+SELECT c.credential, d.name, c.tenant_id, nullif(c.company_id, ''), c.operation, c.action = 'trilha.service-grant.granted', c.at_us, c.user_name, c.reason
+FROM {{p}}outbox_service_change c JOIN {{p}}outbox_destination d ON d.destination = c.destination
+WHERE c.id IN (SELECT max(id) FROM {{p}}outbox_service_change GROUP BY credential, destination, tenant_id, company_id, operation)
+ORDER BY 1, 2, 3, 4, 5;
+
+-- name: handler_said
+-- ?1 destination, ?2 guarantee, ?3 because or NULL. A row: it was said before, or the destination is not known here.
+SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM {{p}}outbox_destination WHERE name = ?1)
+    OR EXISTS (SELECT 1 FROM {{p}}outbox_handler h JOIN {{p}}outbox_destination d ON d.destination = h.destination
+        WHERE d.name = ?1 AND h.guarantee = ?2 AND h.because IS ?3);
+
+-- name: handler_declare
+-- ?1 to ?3 as handler_said, ?4 worker, ?5 now_us.
+INSERT INTO {{p}}outbox_handler (destination, guarantee, because, worker, declared_us)
+SELECT destination, ?2, ?3, ?4, ?5 FROM {{p}}outbox_destination WHERE name = ?1
+ON CONFLICT (destination) DO UPDATE SET guarantee = excluded.guarantee, because = excluded.because, worker = excluded.worker,
+    declared_us = excluded.declared_us;
+
+-- name: handlers
+SELECT d.name, h.guarantee, h.because, h.worker, h.declared_us
+FROM {{p}}outbox_destination d LEFT JOIN {{p}}outbox_handler h ON h.destination = d.destination ORDER BY 1;

@@ -74,12 +74,12 @@ static trilha_status judge_greeting(trilha_pg_connection *c, const PGresult *gre
 static trilha_status greet(trilha_pg_connection *c, trilha_deadline deadline, trilha_error *err) {
   trilha_pg_reach reach;
   TRILHA_PG_RESULT_SCOPED *greeting = NULL;
-  const trilha_pg_step ask = {.sql = trilha_sql_postgres_session_greeting, .plan_anew = true};
+  const trilha_pg_step ask = {.sql = trilha_sql_postgres_session_greeting, .once = true};
   trilha_status status = trilha_pg_run(c, &ask, 1, deadline, &greeting, &reach, err);
   if (status == TRILHA_OK) status = judge_greeting(c, greeting, err);
   if (status != TRILHA_OK || c->pooled) return status;
   TRILHA_PG_RESULT_SCOPED *settings = NULL;
-  const trilha_pg_step set = {.sql = trilha_sql_postgres_session_settings, .plan_anew = true};
+  const trilha_pg_step set = {.sql = trilha_sql_postgres_session_settings, .once = true};
   return trilha_pg_run(c, &set, 1, deadline, &settings, &reach, err);
 }
 

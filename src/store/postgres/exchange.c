@@ -28,7 +28,7 @@ static void point_at(const trilha_pg_parameters *p, sent_parameters *out) {
 
 /* Prepared by name on a connection of our own; behind a pooler the next transaction meets another session. */
 static bool prepares(const trilha_pg_connection *c, const trilha_pg_step *step) {
-  return !c->pooled && !step->plan_anew && !step->made_here;
+  return !c->pooled && !step->once && !step->made_here;
 }
 
 static bool send_step(trilha_pg_connection *c, const trilha_pg_step *step, int query, bool prepare_first) {

@@ -57,7 +57,7 @@ static trilha_status refuse_alterations(const PGresult *alterations, trilha_erro
 
 static trilha_status look_at_state(trilha_pg_store *s, trilha_deadline deadline, schema_state *state,
                                    trilha_error *err) {
-  const trilha_pg_step query = {.sql = trilha_sql_postgres_migration_state, .plan_anew = true};
+  const trilha_pg_step query = {.sql = trilha_sql_postgres_migration_state, .once = true};
   TRILHA_PG_RESULT_SCOPED *result = NULL;
   trilha_status status = trilha_pg_read(s, &query, 1, deadline, &result, err);
   if (status == TRILHA_OK) fill_state(result, state);
@@ -90,8 +90,8 @@ trilha_status trilha_pg_check_schema(trilha_pg_store *s, bool allow_unmigrated, 
     return trilha_error_set(err, TRILHA_DENIED, "STORE_DENIED",
                             "this role may not use the schema core: GRANT trilha_writer (or trilha_reader) TO it");
   if (!state.has_book) return allow_unmigrated ? TRILHA_OK : refuse_uninitialized(&state, err);
-  const trilha_pg_step queries[] = {{.sql = trilha_sql_postgres_migration_list, .plan_anew = true},
-                                    {.sql = trilha_sql_postgres_store_alterations, .plan_anew = true}};
+  const trilha_pg_step queries[] = {{.sql = trilha_sql_postgres_migration_list, .once = true},
+                                    {.sql = trilha_sql_postgres_store_alterations, .once = true}};
   PGresult *results[2];
   status = trilha_pg_read(s, queries, 2, deadline, results, err);
   if (status != TRILHA_OK) return status;
@@ -117,7 +117,7 @@ typedef struct migration_run {
 
 static trilha_status ask(migration_run *m, const char *sql, const trilha_pg_parameters *p, PGresult **ret_result,
                          trilha_error *err) {
-  const trilha_pg_step step = {.sql = sql, .parameters = p, .plan_anew = true};
+  const trilha_pg_step step = {.sql = sql, .parameters = p, .once = true};
   trilha_pg_reach reach;
   return trilha_pg_run(m->c, &step, 1, TRILHA_NO_DEADLINE, ret_result, &reach, err);
 }

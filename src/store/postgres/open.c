@@ -95,6 +95,7 @@ static trilha_status keep_password(trilha_pg_target *target, trilha_error *err) 
 
 static trilha_status take_url(trilha_pg_store *s, trilha_text url, trilha_error *err) {
   trilha_status status = trilha_pg_url_check(url, err);
+  if (status == TRILHA_OK) status = trilha_libpq_load(err);
   if (status != TRILHA_OK) return status;
   s->target.url = strndup(url.data, url.size);
   if (s->target.url == NULL) return trilha_error_no_memory(err);

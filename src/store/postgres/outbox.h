@@ -68,16 +68,42 @@ trilha_status trilha_pg_outbox_record(trilha_outbox_store *store, const unsigned
                                       const trilha_outbox_receipt *receipt, int64_t stated_us, bool *ret_new,
                                       trilha_error *err);
 
+/* outbox_service.c */
+trilha_status trilha_pg_outbox_service_may(trilha_outbox_store *store, const trilha_service_grant *asked, size_t count,
+                                           trilha_service_answer *ret_answers, trilha_error *err);
+trilha_status trilha_pg_outbox_service_set(trilha_outbox_store *store, bool grant, const trilha_service_grant *key,
+                                           trilha_text user, trilha_text reason, bool *ret_changed, trilha_error *err);
+trilha_status trilha_pg_outbox_service_grants(trilha_outbox_store *store, trilha_service_visit visit, void *user,
+                                              trilha_error *err);
+
+/* outbox_moving.c */
+trilha_status trilha_pg_outbox_path_hold(trilha_outbox_store *store, const trilha_outbox_path *path, bool *ret_new,
+                                         trilha_error *err);
+trilha_status trilha_pg_outbox_path_take(trilha_outbox_store *store, trilha_text pattern, bool override,
+                                         trilha_text user, trilha_text reason, int64_t *ret_woken, trilha_error *err);
+trilha_status trilha_pg_outbox_paths(trilha_outbox_store *store, trilha_outbox_path_visit visit, void *user,
+                                     trilha_error *err);
+trilha_status trilha_pg_outbox_import_begin(trilha_outbox_store *store, trilha_outbox_import_step *step,
+                                            trilha_error *err);
+trilha_status trilha_pg_outbox_import_batch(trilha_outbox_store *store, trilha_outbox_import_step *step,
+                                            trilha_error *err);
+
+/* outbox_handlers.c */
+trilha_status trilha_pg_outbox_handler_declare(trilha_outbox_store *store,
+                                               const trilha_handler_declaration *declaration, trilha_error *err);
+trilha_status trilha_pg_outbox_handlers(trilha_outbox_store *store, trilha_outbox_handler_visit visit, void *user,
+                                        trilha_error *err);
+
 /* outbox_upkeep.c */
 trilha_status trilha_pg_outbox_gauges(trilha_outbox_store *store, trilha_outbox_gauge_visit visit, void *user,
                                       trilha_error *err);
 trilha_status trilha_pg_outbox_duties(trilha_outbox_store *store, trilha_outbox_duties *ret_duties, trilha_error *err);
 trilha_status trilha_pg_outbox_inbox_list(trilha_outbox_store *store, const trilha_inbox_filter *filter,
-                                          const unsigned char *message_id, trilha_inbox_entry_visit visit, void *user,
-                                          trilha_error *err);
+                                          const unsigned char *message_id, const trilha_inbox_place *after,
+                                          trilha_inbox_entry_visit visit, void *user, trilha_error *err);
 trilha_status trilha_pg_outbox_inbox_conflicts(trilha_outbox_store *store, const trilha_inbox_filter *filter,
-                                               const unsigned char *message_id, trilha_inbox_conflict_visit visit,
-                                               void *user, trilha_error *err);
+                                               const unsigned char *message_id, int64_t below,
+                                               trilha_inbox_conflict_visit visit, void *user, trilha_error *err);
 trilha_status trilha_pg_outbox_worker_beat(trilha_outbox_store *store, const trilha_worker_beat *beat, bool *ret_drain,
                                            trilha_error *err);
 trilha_status trilha_pg_outbox_worker_end(trilha_outbox_store *store, const trilha_worker_beat *beat,

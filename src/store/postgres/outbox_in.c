@@ -9,6 +9,8 @@
 #include "outbox.h"
 
 static trilha_status check_caller(const PGconn *pg, trilha_error *err) {
+  trilha_status status = trilha_libpq_load(err);
+  if (status != TRILHA_OK) return status;
   if (PQstatus(pg) != CONNECTION_OK)
     return trilha_error_set(err, TRILHA_UNAVAILABLE, "STORE_UNREACHABLE", "the caller's connection is not connected");
   if (PQtransactionStatus(pg) == PQTRANS_INTRANS) return TRILHA_OK;

@@ -69,7 +69,9 @@ trilha_status trilha_pg_outbox_status(trilha_outbox_store *store, trilha_outbox_
                                              .waiting = trilha_pg_get_i64(r, i, 2),
                                              .leased = trilha_pg_get_i64(r, i, 3),
                                              .dead = trilha_pg_get_i64(r, i, 4),
-                                             .head_at = time_text(r, i, 5, head_at)};
+                                             .head_at = time_text(r, i, 5, head_at),
+                                             .held = trilha_pg_get_i64(r, i, 6),
+                                             .held_because = trilha_pg_get_text(r, i, 7)};
     status = visit(user, &standing);
   }
   return status;
@@ -91,7 +93,9 @@ static void read_lane(const PGresult *r, int i, row_texts *texts, trilha_outbox_
                               .error_text = trilha_pg_get_text(r, i, 12),
                               .behind = trilha_pg_get_i64(r, i, 13),
                               .head_at = time_text(r, i, 14, texts->times[1]),
-                              .failed_at = time_text(r, i, 15, texts->times[2])};
+                              .failed_at = time_text(r, i, 15, texts->times[2]),
+                              .place = trilha_pg_get_i64(r, i, 16),
+                              .held = trilha_pg_get_text(r, i, 17)};
 }
 
 trilha_status trilha_pg_outbox_lanes(trilha_outbox_store *store, const trilha_outbox_lanes_filter *filter,
@@ -105,6 +109,10 @@ trilha_status trilha_pg_outbox_lanes(trilha_outbox_store *store, const trilha_ou
   trilha_pg_add_text(&p, filter->error_code);
   add_time(&p, before_us, INT64_MAX);
   trilha_pg_add_i64(&p, filter->limit);
+  if (filter->by_place)
+    trilha_pg_add_i64(&p, filter->after_place);
+  else
+    trilha_pg_add_null(&p, TRILHA_PG_INT8);
   trilha_status status =
       trilha_pg_outbox_call(trilha_pg_outbox_of(store), trilha_sql_postgres_outbox_lanes, &p, &r, err);
   for (int i = 0; status == TRILHA_OK && i < PQntuples(r); i++) {
@@ -143,7 +151,8 @@ static void read_entry(const PGresult *r, int i, row_texts *texts, trilha_outbox
                                .received_at = time_text(r, i, 23, texts->times[5]),
                                .applied_at = time_text(r, i, 24, texts->times[6]),
                                .said = trilha_pg_get_text(r, i, 25),
-                               .said_at = time_text(r, i, 26, texts->times[7])};
+                               .said_at = time_text(r, i, 26, texts->times[7]),
+                               .held = trilha_pg_get_text(r, i, 27)};
 }
 
 trilha_status trilha_pg_outbox_message(trilha_outbox_store *store, const unsigned char message_id[16],

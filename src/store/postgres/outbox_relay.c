@@ -23,6 +23,38 @@ static trilha_status read_lease(const PGresult *r, int row, trilha_arena *arena,
   return status;
 }
 
+static void add_floor(trilha_pg_parameters *p, int64_t since_us) {
+  if (since_us == INT64_MIN)
+    trilha_pg_element_null(p);
+  else
+    trilha_pg_element_time(p, since_us);
+}
+
+static void add_known(trilha_pg_parameters *p, const trilha_claim *claim) {
+  trilha_pg_array_begin(p, TRILHA_PG_TEXT, claim->known_count);
+  for (size_t i = 0; i < claim->known_count; i++) trilha_pg_element_text(p, claim->known[i].tenant_id);
+  trilha_pg_array_end(p);
+  trilha_pg_array_begin(p, TRILHA_PG_TIMESTAMPTZ, claim->known_count);
+  for (size_t i = 0; i < claim->known_count; i++) add_floor(p, claim->known[i].since_us);
+  trilha_pg_array_end(p);
+  trilha_pg_array_begin(p, TRILHA_PG_TIMESTAMPTZ, claim->known_count);
+  for (size_t i = 0; i < claim->known_count; i++) add_floor(p, claim->known[i].leased_since_us);
+  trilha_pg_array_end(p);
+}
+
+static int64_t read_floor(const PGresult *r, int row, int column) {
+  return PQgetisnull(r, row, column) ? INT64_MIN : trilha_pg_get_time(r, row, column);
+}
+
+static void tell_look(const trilha_claim *claim, const PGresult *r, int row) {
+  const trilha_tenant_look look = {.floor = {.tenant_id = trilha_pg_get_text(r, row, 1),
+                                             .since_us = read_floor(r, row, 8),
+                                             .leased_since_us = read_floor(r, row, 9)},
+                                   .taken = trilha_pg_get_i64(r, row, 10),
+                                   .more = trilha_pg_get_bool(r, row, 11)};
+  if (claim->looked != NULL) claim->looked(claim->user, &look);
+}
+
 trilha_status trilha_pg_outbox_claim(trilha_outbox_store *store, const trilha_claim *claim, trilha_arena *arena,
                                      trilha_lane_lease *leases, size_t *ret_count, trilha_text *ret_after,
                                      trilha_error *err) {
@@ -35,13 +67,20 @@ trilha_status trilha_pg_outbox_claim(trilha_outbox_store *store, const trilha_cl
   trilha_pg_add_i64(&p, claim->lanes);
   trilha_pg_add_i64(&p, claim->quota);
   trilha_pg_add_i64(&p, claim->lease_ms);
+  add_known(&p, claim);
   trilha_status status =
       trilha_pg_outbox_call(trilha_pg_outbox_of(store), trilha_sql_postgres_outbox_claim, &p, &r, err);
   if (status != TRILHA_OK) return status;
+  size_t count = 0;
   int last = PQntuples(r) - 1; /* where the next claim begins */
-  for (int row = 0; row < last && status == TRILHA_OK; row++) status = read_lease(r, row, arena, &leases[row], err);
+  for (int row = 0; row < last && status == TRILHA_OK; row++) {
+    if (PQgetisnull(r, row, 0))
+      tell_look(claim, r, row);
+    else
+      status = read_lease(r, row, arena, &leases[count++], err);
+  }
   if (status == TRILHA_OK) status = copy(arena, trilha_pg_get_text(r, last, 1), ret_after, err);
-  if (status == TRILHA_OK) *ret_count = (size_t)last;
+  if (status == TRILHA_OK) *ret_count = count;
   return status;
 }
 
@@ -62,7 +101,9 @@ static void read_row(const PGresult *r, int row, trilha_outbox_row *out) {
                              .traceparent = trilha_pg_get_text(r, row, 10),
                              .occurred_at_us = trilha_pg_get_time(r, row, 11),
                              .payload = trilha_pg_get_text(r, row, 12),
-                             .revision = trilha_pg_get_i64(r, row, 13)};
+                             .revision = trilha_pg_get_i64(r, row, 13),
+                             .guarded = trilha_pg_get_bool(r, row, 14),
+                             .held_by = trilha_pg_get_text(r, row, 15)};
   read_id(r, row, 3, out->message_id);
   read_id(r, row, 8, out->correlation_id);
   read_id(r, row, 9, out->causation_id);
@@ -136,7 +177,9 @@ static void add_numbers(trilha_pg_parameters *p, const trilha_lane_outcome *outc
 static void add_failures(trilha_pg_parameters *p, const trilha_lane_outcome *outcomes, size_t count) {
   trilha_pg_array_begin(p, TRILHA_PG_INT8, count);
   for (size_t i = 0; i < count; i++) {
-    if (outcomes[i].failed)
+    if (outcomes[i].held)
+      trilha_pg_element_i64(p, -2);
+    else if (outcomes[i].failed)
       trilha_pg_element_i64(p, outcomes[i].dead ? -1 : outcomes[i].delay_ms);
     else
       trilha_pg_element_null(p);
@@ -145,9 +188,9 @@ static void add_failures(trilha_pg_parameters *p, const trilha_lane_outcome *out
   for (int texts = 0; texts < 2; texts++) {
     trilha_pg_array_begin(p, TRILHA_PG_TEXT, count);
     for (size_t i = 0; i < count; i++)
-      trilha_pg_element_text(p, !outcomes[i].failed ? (trilha_text){0}
-                                : texts == 0        ? outcomes[i].code
-                                                    : outcomes[i].text);
+      trilha_pg_element_text(p, !outcomes[i].failed && !outcomes[i].held ? (trilha_text){0}
+                                : texts == 0                             ? outcomes[i].code
+                                                                         : outcomes[i].text);
     trilha_pg_array_end(p);
   }
 }

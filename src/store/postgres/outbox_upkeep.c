@@ -35,46 +35,66 @@ static trilha_text id_of(const PGresult *r, int row, char out[TRILHA_UUID_TEXT_S
   return trilha_text_of(out);
 }
 
+static void add_place(trilha_pg_parameters *p, const trilha_inbox_place *after) {
+  if (after == NULL) {
+    trilha_pg_add_null(p, TRILHA_PG_TIMESTAMPTZ);
+    trilha_pg_add_text(p, (trilha_text){0});
+    trilha_pg_add_text(p, (trilha_text){0});
+    trilha_pg_add_null(p, TRILHA_PG_UUID);
+    return;
+  }
+  trilha_pg_add_time(p, after->accepted_us);
+  trilha_pg_add_text(p, after->tenant_id);
+  trilha_pg_add_text(p, after->consumer);
+  trilha_pg_add_uuid(p, after->message_id);
+}
+
 trilha_status trilha_pg_outbox_inbox_list(trilha_outbox_store *store, const trilha_inbox_filter *filter,
-                                          const unsigned char *message_id, trilha_inbox_entry_visit visit, void *user,
-                                          trilha_error *err) {
+                                          const unsigned char *message_id, const trilha_inbox_place *after,
+                                          trilha_inbox_entry_visit visit, void *user, trilha_error *err) {
   TRILHA_PG_PARAMETERS_SCOPED p;
   TRILHA_PG_RESULT_SCOPED *r = NULL;
   trilha_pg_parameters_init(&p);
   add_filter(&p, filter, message_id);
+  add_place(&p, after);
   trilha_status status = call(store, trilha_sql_postgres_outbox_inbox_list, &p, &r, err);
   for (int i = 0; status == TRILHA_OK && i < PQntuples(r); i++) {
-    char id[TRILHA_UUID_TEXT_SIZE], at[TRILHA_TIMESTAMP_SIZE];
-    const trilha_inbox_entry entry = {.tenant_id = trilha_pg_get_text(r, i, 0),
-                                      .consumer = trilha_pg_get_text(r, i, 1),
-                                      .message_id = id_of(r, i, id),
-                                      .payload_sha256 = trilha_pg_get_text(r, i, 3),
-                                      .accepted_at = time_text(r, i, 4, at),
-                                      .result_bytes = PQgetisnull(r, i, 5) ? -1 : trilha_pg_get_i64(r, i, 5),
-                                      .duplicates = trilha_pg_get_i64(r, i, 6),
-                                      .conflicts = trilha_pg_get_i64(r, i, 7)};
+    char id[TRILHA_UUID_TEXT_SIZE], at[TRILHA_TIMESTAMP_SIZE], place[TRILHA_INBOX_PLACE_SIZE];
+    trilha_inbox_entry entry = {.tenant_id = trilha_pg_get_text(r, i, 0),
+                                .consumer = trilha_pg_get_text(r, i, 1),
+                                .message_id = id_of(r, i, id),
+                                .payload_sha256 = trilha_pg_get_text(r, i, 3),
+                                .accepted_at = time_text(r, i, 4, at),
+                                .result_bytes = PQgetisnull(r, i, 5) ? -1 : trilha_pg_get_i64(r, i, 5),
+                                .duplicates = trilha_pg_get_i64(r, i, 6),
+                                .conflicts = trilha_pg_get_i64(r, i, 7)};
+    entry.place =
+        trilha_inbox_place_write(trilha_pg_get_time(r, i, 4), entry.message_id, entry.tenant_id, entry.consumer, place);
     status = visit(user, &entry);
   }
   return status;
 }
 
 trilha_status trilha_pg_outbox_inbox_conflicts(trilha_outbox_store *store, const trilha_inbox_filter *filter,
-                                               const unsigned char *message_id, trilha_inbox_conflict_visit visit,
-                                               void *user, trilha_error *err) {
+                                               const unsigned char *message_id, int64_t below,
+                                               trilha_inbox_conflict_visit visit, void *user, trilha_error *err) {
   TRILHA_PG_PARAMETERS_SCOPED p;
   TRILHA_PG_RESULT_SCOPED *r = NULL;
   trilha_pg_parameters_init(&p);
   add_filter(&p, filter, message_id);
+  trilha_pg_add_i64(&p, below);
   trilha_status status = call(store, trilha_sql_postgres_outbox_inbox_conflicts, &p, &r, err);
   for (int i = 0; status == TRILHA_OK && i < PQntuples(r); i++) {
-    char id[TRILHA_UUID_TEXT_SIZE], times[2][TRILHA_TIMESTAMP_SIZE];
+    char id[TRILHA_UUID_TEXT_SIZE], times[2][TRILHA_TIMESTAMP_SIZE], place[32];
+    snprintf(place, sizeof place, "%lld", (long long)trilha_pg_get_i64(r, i, 7));
     const trilha_inbox_conflict conflict = {.tenant_id = trilha_pg_get_text(r, i, 0),
                                             .consumer = trilha_pg_get_text(r, i, 1),
                                             .message_id = id_of(r, i, id),
                                             .accepted_sha256 = trilha_pg_get_text(r, i, 3),
                                             .accepted_at = time_text(r, i, 4, times[0]),
                                             .received_sha256 = trilha_pg_get_text(r, i, 5),
-                                            .received_at = time_text(r, i, 6, times[1])};
+                                            .received_at = time_text(r, i, 6, times[1]),
+                                            .place = trilha_text_of(place)};
     status = visit(user, &conflict);
   }
   return status;
@@ -119,6 +139,7 @@ trilha_status trilha_pg_outbox_worker_beat(trilha_outbox_store *store, const tri
   trilha_pg_add_i64(&p, beat->threads);
   trilha_pg_add_i64(&p, beat->expected_ms);
   add_counts(&p, &beat->since);
+  trilha_pg_add_text(&p, beat->holds);
   trilha_status status = call(store, trilha_sql_postgres_outbox_worker_beat, &p, &r, err);
   if (status == TRILHA_OK) *ret_drain = trilha_pg_get_bool(r, 0, 0);
   return status;

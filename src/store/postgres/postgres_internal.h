@@ -2,11 +2,11 @@
 #ifndef TRILHA_STORE_POSTGRES_POSTGRES_INTERNAL_H
 #define TRILHA_STORE_POSTGRES_POSTGRES_INTERNAL_H
 
-#include <libpq-fe.h>
 #include <pthread.h>
 
 #include "base/sql.h"
 #include "base/text.h"
+#include "late_pq.h"
 #include "postgres_queries.h"
 #include "store/postgres/postgres.h"
 #include "store/store.h"
@@ -141,7 +141,9 @@ bool trilha_pg_wait_socket(const PGconn *pg, bool or_writable, trilha_deadline d
 typedef struct trilha_pg_step {
   const char *sql;                        /* one of trilha_sql_postgres_*: known by its address */
   const trilha_pg_parameters *parameters; /* NULL: none */
-  bool plan_anew;                         /* never prepared: its plan depends on its values */
+  bool plan_anew;                         /* its plan depends on its values: prepared, and planned each time where
+                                             the transaction's plan mode says so (trilha_pg_plan_mode) */
+  bool once;                              /* never prepared: asked once a session, or in no transaction of ours */
   bool made_here;                         /* never prepared: its text was made for one schema, and is none of those */
 } trilha_pg_step;
 

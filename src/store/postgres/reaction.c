@@ -51,9 +51,15 @@ static trilha_status run(reaction *r, const char *sql, trilha_error *err) {
 static trilha_status set_scope(reaction *r, const trilha_envelope *e, trilha_deadline deadline, trilha_error *err) {
   char left_ms[24];
   TRILHA_BUFFER_SCOPED texts; /* terminated, as libpq wants them */
-  size_t starts[3];
-  const trilha_text scope[] = {e->tenant_id, e->company_id, e->correlation_id};
+  const trilha_text scope[] = {trilha_text_of(r->port.settings),
+                               e->tenant_id,
+                               e->company_id,
+                               e->correlation_id,
+                               e->causation_id,
+                               e->traceparent,
+                               e->credential};
   enum { COUNT = sizeof scope / sizeof scope[0] };
+  size_t starts[COUNT];
   int64_t left = trilha_deadline_left_ms(deadline, INT32_MAX);
   snprintf(left_ms, sizeof left_ms, "%lld", (long long)(left > 0 ? left : 1)); /* 0 would be no time-out */
   trilha_buffer_init(&texts, 0);
@@ -107,7 +113,9 @@ static void clear_session(reaction *r) {
   bool clean = PQstatus(c->pg) == CONNECTION_OK && PQtransactionStatus(c->pg) == PQTRANS_IDLE &&
                PQpipelineStatus(c->pg) == PQ_PIPELINE_OFF;
   if (clean && !c->pooled) clean = run(r, trilha_sql_postgres_outbox_reaction_clear, NULL) == TRILHA_OK;
-  if (!clean) trilha_pg_disconnect(c);
+  if (clean) return;
+  trilha_pg_disconnect(c);
+  r->port.closed++;
 }
 
 static void leave(reaction *r) {

@@ -110,6 +110,32 @@ static bool index_gives_the_order(const trilha_event_filter *f) {
   return f->origem.data == NULL && !f->has_correlacao_id && !f->has_timestamp_inicio && !f->has_timestamp_fim;
 }
 
+/* A page from some place on in the order of the log, as replays read it: one plan for all values, kept. */
+static bool is_stretch(const trilha_event_filter *f, int64_t offset) {
+  return index_gives_the_order(f) && f->tipo.data == NULL && !f->has_sequence_fim && offset == 0;
+}
+
+static trilha_pg_step page_step(const trilha_event_filter *f, int64_t limit, int64_t offset, trilha_pg_parameters *p) {
+  if (is_stretch(f, offset)) {
+    trilha_pg_add_i64(p, f->has_sequence_inicio && f->sequence_inicio > 0 ? f->sequence_inicio - 1 : 0);
+    trilha_pg_add_i64(p, limit);
+    return (trilha_pg_step){.sql = trilha_sql_postgres_events_after, .parameters = p};
+  }
+  add_filter(p, f);
+  trilha_pg_add_i64(p, limit);
+  trilha_pg_add_i64(p, offset);
+  return (trilha_pg_step){.sql = index_gives_the_order(f) ? trilha_sql_postgres_events_page_in_order
+                                                          : trilha_sql_postgres_events_page_filtered,
+                          .parameters = p,
+                          .plan_anew = true};
+}
+
+static trilha_pg_step count_step(const trilha_event_filter *f, trilha_pg_parameters *p) {
+  if (is_stretch(f, 0) && !f->has_sequence_inicio) return (trilha_pg_step){.sql = trilha_sql_postgres_events_count_all};
+  add_filter(p, f);
+  return (trilha_pg_step){.sql = trilha_sql_postgres_events_count, .parameters = p, .plan_anew = true};
+}
+
 trilha_status trilha_pg_events_query(trilha_store *store, const trilha_event_filter *filter, int64_t limit,
                                      int64_t offset, trilha_deadline deadline, trilha_event_visit visit, void *user,
                                      int64_t *ret_total, trilha_error *err) {
@@ -117,21 +143,16 @@ trilha_status trilha_pg_events_query(trilha_store *store, const trilha_event_fil
   TRILHA_PG_PARAMETERS_SCOPED page;
   trilha_pg_parameters_init(&count);
   trilha_pg_parameters_init(&page);
-  add_filter(&count, filter);
-  add_filter(&page, filter);
-  trilha_pg_add_i64(&page, limit);
-  trilha_pg_add_i64(&page, offset);
-  const char *page_sql = index_gives_the_order(filter) ? trilha_sql_postgres_events_page_in_order
-                                                       : trilha_sql_postgres_events_page_filtered;
-  const trilha_pg_step queries[] = {{.sql = page_sql, .parameters = &page, .plan_anew = true},
+  const trilha_pg_step queries[] = {page_step(filter, limit, offset, &page),
                                     {.sql = trilha_sql_postgres_transaction_free_plans},
-                                    {.sql = trilha_sql_postgres_events_count, .parameters = &count, .plan_anew = true}};
+                                    count_step(filter, &count)};
   PGresult *results[3];
-  trilha_status status = trilha_pg_read(trilha_pg_of(store), queries, 3, deadline, results, err);
+  size_t asked = ret_total == NULL ? 1 : 3;
+  trilha_status status = trilha_pg_read(trilha_pg_of(store), queries, asked, deadline, results, err);
   if (status != TRILHA_OK) return status;
-  *ret_total = trilha_pg_get_i64(results[2], 0, 0);
+  if (ret_total != NULL) *ret_total = trilha_pg_get_i64(results[2], 0, 0);
   status = visit_rows(results[0], visit, user, err);
-  for (size_t i = 0; i < 3; i++) trilha_pg_clear(&results[i]);
+  for (size_t i = 0; i < asked; i++) trilha_pg_clear(&results[i]);
   return status;
 }
 

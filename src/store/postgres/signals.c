@@ -83,7 +83,7 @@ static trilha_status run_one(trilha_pg_signals *g, const trilha_pg_step *step, P
 static trilha_status bear_mark(trilha_pg_signals *g, trilha_error *err) {
   bool borne = false;
   for (int i = 0; i < TRILHA_PG_MARK_TRIES && !borne; i++) {
-    const trilha_pg_step step = {.sql = trilha_sql_postgres_listen_mark, .plan_anew = true};
+    const trilha_pg_step step = {.sql = trilha_sql_postgres_listen_mark, .once = true};
     TRILHA_PG_RESULT_SCOPED *result = NULL;
     trilha_status status = run_one(g, &step, &result, err);
     if (status != TRILHA_OK) return status;
@@ -95,7 +95,7 @@ static trilha_status bear_mark(trilha_pg_signals *g, trilha_error *err) {
 static trilha_status listen(trilha_pg_signals *g, trilha_error *err) {
   trilha_status status = bear_mark(g, err);
   if (status != TRILHA_OK) return status;
-  const trilha_pg_step step = {.sql = trilha_sql_postgres_listen, .plan_anew = true};
+  const trilha_pg_step step = {.sql = trilha_sql_postgres_listen, .once = true};
   TRILHA_PG_RESULT_SCOPED *result = NULL;
   status = run_one(g, &step, &result, err);
   g->listening = status == TRILHA_OK;
@@ -264,7 +264,7 @@ static void send_last(trilha_pg_signals *g) {
   TRILHA_PG_PARAMETERS_SCOPED p;
   trilha_pg_parameters_init(&p);
   trilha_pg_add_i64(&p, g->to_send);
-  const trilha_pg_step step = {.sql = trilha_sql_postgres_notify, .parameters = &p, .plan_anew = true};
+  const trilha_pg_step step = {.sql = trilha_sql_postgres_notify, .parameters = &p, .once = true};
   TRILHA_PG_RESULT_SCOPED *result = NULL;
   trilha_pg_reach reach;
   trilha_deadline deadline = trilha_deadline_in_ms(TRILHA_PG_NOTIFY_CLOSE_MS);

@@ -2,7 +2,6 @@
  * with a limit all the same: what does not come in time is cut, so that it cannot be taken for the answer to a later
  * statement. */
 #include <errno.h>
-#include <libpq-events.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +30,8 @@ static int hear(PGEventId id, void *info, void *through) {
 }
 
 trilha_unit_store *trilha_postgres_unit_of(PGconn *pg) {
+  trilha_error unimportant = {0};
+  if (trilha_libpq_load(&unimportant) != TRILHA_OK) return NULL; /* then no unit was ever opened */
   trilha_pg_unit *u = PQinstanceData(pg, hear);
   return u == NULL ? NULL : &u->port;
 }
@@ -309,7 +310,8 @@ static const trilha_unit_operations operations = {.schema_needed = true,
 
 trilha_status trilha_postgres_unit_open(PGconn *pg, unsigned answer_timeout_ms, unsigned resolve_timeout_ms,
                                         trilha_unit_store **ret_store, trilha_error *err) {
-  trilha_status status = check_caller(pg, err);
+  trilha_status status = trilha_libpq_load(err);
+  if (status == TRILHA_OK) status = check_caller(pg, err);
   if (status != TRILHA_OK) return status;
   trilha_pg_unit *u = calloc(1, sizeof *u);
   if (u == NULL) return trilha_error_no_memory(err);

@@ -1,7 +1,6 @@
 /* store/postgres: connection strings. libpq repeats parts of a malformed one in its errors, and which part a password
  * is then read as depends on the mistake: an unescaped '/' makes its head a port, an unescaped '@' its tail a host. So
  * whatever could be misread is refused here first, in words that repeat nothing (field report B34). */
-#include <libpq-fe.h>
 #include <stdlib.h>
 #include <string.h>
 

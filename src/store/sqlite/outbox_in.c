@@ -22,10 +22,13 @@ static trilha_status explain(trilha_sqlite_connection *c, trilha_error *own, tri
   static const struct {
     const char *code;
     trilha_status status;
-  } raised[] = {
-      {"MESSAGE_REFUSED", TRILHA_INVALID}, {"NO_ROUTE", TRILHA_NOT_FOUND}, {"MESSAGE_ID_TAKEN", TRILHA_CONFLICT}};
+  } raised[] = {{"MESSAGE_REFUSED", TRILHA_INVALID},
+                {"NO_ROUTE", TRILHA_NOT_FOUND},
+                {"MESSAGE_ID_TAKEN", TRILHA_CONFLICT},
+                {"PATH_HELD", TRILHA_CONFLICT}};
   const char *said = sqlite3_errmsg(c->db);
-  for (size_t i = 0; sqlite3_errcode(c->db) == SQLITE_CONSTRAINT && i < sizeof raised / sizeof raised[0]; i++) {
+  for (size_t i = 0; (sqlite3_errcode(c->db) & 0xff) == SQLITE_CONSTRAINT && i < sizeof raised / sizeof raised[0];
+       i++) {
     size_t size = strlen(raised[i].code);
     if (strncmp(said, raised[i].code, size) == 0 && said[size] == ':')
       return trilha_error_set(err, raised[i].status, raised[i].code, "%s", said + size + 2);
@@ -33,8 +36,8 @@ static trilha_status explain(trilha_sqlite_connection *c, trilha_error *own, tri
   return trilha_error_copy(err, own);
 }
 
-/* To its end, in the words of the schema where it refuses. */
-static trilha_status run(trilha_sqlite_connection *c, sqlite3_stmt *statement, int *ret_changes, trilha_error *err) {
+trilha_status trilha_sqlite_outbox_run_enqueue(trilha_sqlite_connection *c, sqlite3_stmt *statement, int *ret_changes,
+                                               trilha_error *err) {
   trilha_error own = {0};
   int rc = SQLITE_ROW;
   while (rc == SQLITE_ROW) rc = sqlite3_step(statement);
@@ -87,7 +90,7 @@ static trilha_status enqueue_in(trilha_sqlite_connection *c, const char *prefix,
   enum { COUNT = sizeof values / sizeof values[0] };
   for (int i = 0; i < COUNT; i++)
     if (i < COUNT - 1 || *when != '\0') trilha_sqlite_bind(insert, i + 1, values[i]);
-  return run(c, insert, NULL, err);
+  return trilha_sqlite_outbox_run_enqueue(c, insert, NULL, err);
 }
 
 trilha_status trilha_sqlite_enqueue(sqlite3 *db, const char *schema, const trilha_message *m, trilha_enqueued *ret,
@@ -181,7 +184,7 @@ static trilha_status put(inbox *i, trilha_error *err) {
   trilha_sqlite_bind(insert, 3, trilha_text_of(i->id));
   trilha_sqlite_bind(insert, 4, trilha_text_of(i->digest));
   sqlite3_bind_int64(insert, 5, trilha_clock_wall_us());
-  return run(&i->c, insert, NULL, err);
+  return trilha_sqlite_outbox_run_enqueue(&i->c, insert, NULL, err);
 }
 
 /* It came again: operators see it when the caller commits. */
@@ -193,7 +196,7 @@ static trilha_status note_repeat(inbox *i, trilha_inbox_outcome outcome, trilha_
   trilha_sqlite_bind(insert, 4, outcome == TRILHA_INBOX_CONFLICT ? TRILHA_TEXT("conflict") : TRILHA_TEXT("duplicate"));
   trilha_sqlite_bind(insert, 5, trilha_text_of(i->digest));
   sqlite3_bind_int64(insert, 6, trilha_clock_wall_us());
-  return run(&i->c, insert, NULL, err);
+  return trilha_sqlite_outbox_run_enqueue(&i->c, insert, NULL, err);
 }
 
 static trilha_status advance(inbox *i, trilha_error *err) {
@@ -203,7 +206,7 @@ static trilha_status advance(inbox *i, trilha_error *err) {
   trilha_sqlite_bind(move, 3, i->m->aggregate_type);
   trilha_sqlite_bind(move, 4, i->m->aggregate_key);
   sqlite3_bind_int64(move, 5, i->m->aggregate_sequence);
-  return run(&i->c, move, NULL, err);
+  return trilha_sqlite_outbox_run_enqueue(&i->c, move, NULL, err);
 }
 
 trilha_status trilha_sqlite_inbox_accept(sqlite3 *db, const char *schema, const trilha_inbox_message *m,
@@ -245,7 +248,7 @@ trilha_status trilha_sqlite_inbox_finish(sqlite3 *db, const char *schema, const 
   if (status != TRILHA_OK) return status;
   trilha_sqlite_bind(update, 3, trilha_text_of(i.id));
   trilha_sqlite_bind(update, 4, result);
-  status = run(&i.c, update, &changes, err);
+  status = trilha_sqlite_outbox_run_enqueue(&i.c, update, &changes, err);
   if (status != TRILHA_OK || changes == 1) return status;
   return trilha_error_set(err, TRILHA_NOT_FOUND, "NOT_ACCEPTED",
                           "the inbox has not accepted this message: accept it first");

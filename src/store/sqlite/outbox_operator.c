@@ -66,14 +66,25 @@ static trilha_status tell_standing(sqlite3_stmt *row, void *user) {
                                            .waiting = sqlite3_column_int64(row, 2),
                                            .leased = sqlite3_column_int64(row, 3),
                                            .dead = sqlite3_column_int64(row, 4),
-                                           .head_at = trilha_sqlite_time_text(row, 5, head_at)};
+                                           .head_at = trilha_sqlite_time_text(row, 5, head_at),
+                                           .held = sqlite3_column_int64(row, 6),
+                                           .held_because = trilha_sqlite_borrow(row, 7)};
   return l->visit(l->user, &standing);
+}
+
+static void bind_now(sqlite3_stmt *statement, const void *values) {
+  sqlite3_bind_int64(statement, 1, *(const int64_t *)values);
 }
 
 trilha_status trilha_sqlite_outbox_status(trilha_outbox_store *store, trilha_outbox_standing_visit visit, void *user,
                                           trilha_error *err) {
   standing_listener listener = {visit, user};
-  trilha_sqlite_reading r = {.query = trilha_sql_sqlite_outbox_status, .tell = tell_standing, .user = &listener};
+  int64_t now_us = trilha_clock_wall_us();
+  trilha_sqlite_reading r = {.query = trilha_sql_sqlite_outbox_status,
+                             .bind = bind_now,
+                             .values = &now_us,
+                             .tell = tell_standing,
+                             .user = &listener};
   return trilha_sqlite_outbox_read(store, &r, err);
 }
 
@@ -100,6 +111,7 @@ static void bind_filter(sqlite3_stmt *statement, const void *values) {
   sqlite3_bind_int64(statement, 5, trilha_clock_wall_us());
   trilha_sqlite_bind(statement, 6, filter->error_code);
   if (asked->before_us != INT64_MAX) sqlite3_bind_int64(statement, 7, asked->before_us);
+  if (filter->by_place) sqlite3_bind_int64(statement, 8, filter->after_place);
 }
 
 static trilha_status tell_lane(sqlite3_stmt *row, void *user) {
@@ -120,7 +132,9 @@ static trilha_status tell_lane(sqlite3_stmt *row, void *user) {
                                    .error_text = trilha_sqlite_borrow(row, 12),
                                    .behind = sqlite3_column_int64(row, 13),
                                    .head_at = trilha_sqlite_time_text(row, 14, times[1]),
-                                   .failed_at = trilha_sqlite_time_text(row, 15, times[2])};
+                                   .failed_at = trilha_sqlite_time_text(row, 15, times[2]),
+                                   .place = sqlite3_column_int64(row, 16),
+                                   .held = trilha_sqlite_borrow(row, 17)};
   return l->visit(l->user, &lane);
 }
 
@@ -147,6 +161,11 @@ typedef struct entry_listener {
 
 void trilha_sqlite_outbox_bind_id(sqlite3_stmt *statement, const void *values) {
   trilha_sqlite_bind(statement, 1, trilha_text_of(values));
+}
+
+static void bind_id_and_now(sqlite3_stmt *statement, const void *values) {
+  trilha_sqlite_outbox_bind_id(statement, values);
+  sqlite3_bind_int64(statement, 2, trilha_clock_wall_us());
 }
 
 static trilha_status tell_entry(sqlite3_stmt *row, void *user) {
@@ -182,7 +201,8 @@ static trilha_status tell_entry(sqlite3_stmt *row, void *user) {
                                      .received_at = trilha_sqlite_time_text(row, 22, times[5]),
                                      .applied_at = trilha_sqlite_time_text(row, 23, times[6]),
                                      .said = trilha_sqlite_borrow(row, 24),
-                                     .said_at = trilha_sqlite_time_text(row, 25, times[7])};
+                                     .said_at = trilha_sqlite_time_text(row, 25, times[7]),
+                                     .held = trilha_sqlite_borrow(row, 26)};
   return l->visit(l->user, &entry);
 }
 
@@ -196,7 +216,7 @@ trilha_status trilha_sqlite_outbox_message(trilha_outbox_store *store, const uns
   trilha_uuid_format(message_id, id);
   entry_listener listener = {visit, user};
   trilha_sqlite_reading r = {.query = trilha_sql_sqlite_outbox_message,
-                             .bind = trilha_sqlite_outbox_bind_id,
+                             .bind = bind_id_and_now,
                              .values = id,
                              .tell = tell_entry,
                              .user = &listener};

@@ -4,6 +4,8 @@
 #include "base/uuid.h"
 #include "store/sqlite/outbox.h"
 
+static const int64_t LANE_ASIDE_US = INT64_C(253402214400000000); /* 9999-12-31: until a path is taken over */
+
 /* --- claim ------------------------------------------------------------------------------------------------------- */
 
 typedef struct claiming {
@@ -186,12 +188,14 @@ static void read_row(sqlite3_stmt *row, trilha_outbox_row *out) {
   out->occurred_at_us = sqlite3_column_int64(row, 9);
   out->payload = trilha_sqlite_borrow(row, 10);
   out->revision = sqlite3_column_int64(row, 11);
+  out->held_by = trilha_sqlite_borrow(row, 12);
 }
 
 typedef struct fetching {
   trilha_sqlite_connection *c;
   const char *prefix;
   int64_t destination, run, run_bytes;
+  bool guarded;
   trilha_outbox_row_visit visit;
   void *user;
 } fetching;
@@ -204,7 +208,7 @@ static void bind_lane(const fetching *f, sqlite3_stmt *s, const trilha_lane_leas
 
 static trilha_status fetch_lane(const fetching *f, size_t lane, const trilha_lane_lease *lease, trilha_error *err) {
   TRILHA_SQLITE_SCOPED *previous = NULL, *fetch = NULL;
-  trilha_outbox_row message = {.lane = lane};
+  trilha_outbox_row message = {.lane = lane, .guarded = f->guarded};
   bool row = false;
   int64_t bytes = 0;
   trilha_status status =
@@ -228,6 +232,14 @@ static trilha_status fetch_lane(const fetching *f, size_t lane, const trilha_lan
   return status;
 }
 
+static trilha_status look_for_guard(fetching *f, trilha_error *err) {
+  TRILHA_SQLITE_SCOPED *look = NULL;
+  int64_t one = 0;
+  trilha_status status =
+      trilha_sqlite_outbox_prepare(f->c, f->prefix, trilha_sql_sqlite_outbox_service_guarded, &look, err);
+  return status == TRILHA_OK ? trilha_sqlite_value(f->c, look, &one, &f->guarded, err) : status;
+}
+
 trilha_status trilha_sqlite_outbox_fetch(trilha_outbox_store *store, trilha_text destination,
                                          const trilha_lane_lease *leases, size_t count, int64_t run, int64_t run_bytes,
                                          trilha_outbox_row_visit visit, void *user, trilha_error *err) {
@@ -236,6 +248,7 @@ trilha_status trilha_sqlite_outbox_fetch(trilha_outbox_store *store, trilha_text
   trilha_status status = trilha_sqlite_read_begin(o->s, trilha_deadline_in_ms(o->s->lock_timeout_ms), &f.c, err);
   if (status != TRILHA_OK) return status;
   status = trilha_sqlite_outbox_destination(f.c, o->prefix, destination, &f.destination, err);
+  if (status == TRILHA_OK) status = look_for_guard(&f, err);
   for (size_t i = 0; status == TRILHA_OK && i < count; i++) status = fetch_lane(&f, i, &leases[i], err);
   trilha_sqlite_read_end(o->s, f.c);
   return status;
@@ -312,14 +325,34 @@ static trilha_status note_delivered(trilha_sqlite_connection *c, const char *pre
   return trilha_sqlite_outbox_run(c, delivered, NULL, err);
 }
 
+/* Whether another path still has the type of the message at which the lane stopped. */
+static trilha_status is_held(trilha_sqlite_connection *c, const char *prefix, const trilha_lane_outcome *outcome,
+                             bool *ret_held, trilha_error *err) {
+  TRILHA_SQLITE_SCOPED *look = NULL;
+  *ret_held = false;
+  if (!outcome->held) return TRILHA_OK;
+  trilha_status status = trilha_sqlite_outbox_prepare(c, prefix, trilha_sql_sqlite_outbox_held_by, &look, err);
+  if (status != TRILHA_OK) return status;
+  sqlite3_bind_int64(look, 1, outcome->lease->aggregate_id);
+  sqlite3_bind_int64(look, 2, outcome->next_sequence);
+  return trilha_sqlite_step(c, look, ret_held, err);
+}
+
+/* A lane that was put aside is woken by whoever takes the path over; else it is due now, or after its pause. */
+static int64_t due_after(const trilha_lane_outcome *outcome, bool aside, int64_t now_us) {
+  if (aside) return LANE_ASIDE_US;
+  return now_us + (outcome->failed ? outcome->delay_ms * 1000 : 0);
+}
+
 static trilha_status settle_one(trilha_sqlite_connection *c, const char *prefix, int64_t destination, int64_t now_us,
                                 trilha_lane_outcome *outcome, trilha_error *err) {
   TRILHA_SQLITE_SCOPED *settle = NULL;
-  bool parked = false;
+  bool parked = false, aside = false, told = outcome->failed || outcome->held;
   int changes = 0;
-  trilha_status status = TRILHA_OK;
   outcome->settled = false;
-  if (outcome->drained && !outcome->failed) status = try_park(c, prefix, destination, outcome, &parked, err);
+  trilha_status status = is_held(c, prefix, outcome, &aside, err);
+  if (status == TRILHA_OK && outcome->drained && !told)
+    status = try_park(c, prefix, destination, outcome, &parked, err);
   if (status != TRILHA_OK || parked) return status;
   status = trilha_sqlite_outbox_prepare(c, prefix, trilha_sql_sqlite_outbox_settle, &settle, err);
   if (status != TRILHA_OK) return status;
@@ -329,9 +362,9 @@ static trilha_status settle_one(trilha_sqlite_connection *c, const char *prefix,
   trilha_sqlite_bind(settle, 4, outcome->failed && outcome->dead ? TRILHA_TEXT("X") : TRILHA_TEXT("R"));
   sqlite3_bind_int64(settle, 5, outcome->next_sequence);
   sqlite3_bind_int64(settle, 6, outcome->failed ? 1 : 0);
-  sqlite3_bind_int64(settle, 7, now_us + (outcome->failed ? outcome->delay_ms * 1000 : 0));
-  trilha_sqlite_bind(settle, 8, outcome->failed ? outcome->code : (trilha_text){0});
-  trilha_sqlite_bind(settle, 9, outcome->failed ? outcome->text : (trilha_text){0});
+  sqlite3_bind_int64(settle, 7, due_after(outcome, aside, now_us));
+  trilha_sqlite_bind(settle, 8, told ? outcome->code : (trilha_text){0});
+  trilha_sqlite_bind(settle, 9, told ? outcome->text : (trilha_text){0});
   sqlite3_bind_int64(settle, 10, now_us);
   status = trilha_sqlite_outbox_run(c, settle, &changes, err);
   outcome->settled = status == TRILHA_OK && changes == 1;

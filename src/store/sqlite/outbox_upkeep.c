@@ -1,5 +1,6 @@
 /* store/sqlite/outbox_upkeep: who delivers, what the inbox holds, and purging: each a short transaction of the file's
  * only writer. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,9 @@ enum { TELL_WAIT_MS = 1000 };
 typedef struct inbox_asked {
   const trilha_inbox_filter *filter;
   char id[TRILHA_UUID_TEXT_SIZE]; /* "": any */
+  int64_t before;                 /* the time of the row behind which the list begins, or the number below which */
+  const trilha_inbox_place *after;
+  char after_id[TRILHA_UUID_TEXT_SIZE];
 } inbox_asked;
 
 static void bind_inbox(sqlite3_stmt *statement, const void *values) {
@@ -22,14 +26,19 @@ static void bind_inbox(sqlite3_stmt *statement, const void *values) {
   trilha_sqlite_bind(statement, 2, asked->filter->consumer);
   if (asked->id[0] != '\0') trilha_sqlite_bind(statement, 3, trilha_text_of(asked->id));
   sqlite3_bind_int64(statement, 4, asked->filter->limit);
+  sqlite3_bind_int64(statement, 5, asked->before);
+  if (asked->after == NULL) return;
+  trilha_sqlite_bind(statement, 6, asked->after->tenant_id);
+  trilha_sqlite_bind(statement, 7, asked->after->consumer);
+  trilha_sqlite_bind(statement, 8, trilha_text_of(asked->after_id));
 }
 
-static trilha_status read_inbox(trilha_outbox_store *store, const char *query, const trilha_inbox_filter *filter,
+static trilha_status read_inbox(trilha_outbox_store *store, const char *query, inbox_asked *asked,
                                 const unsigned char *message_id, trilha_sqlite_row_teller tell, void *user,
                                 trilha_error *err) {
-  inbox_asked asked = {.filter = filter};
-  if (message_id != NULL) trilha_uuid_format(message_id, asked.id);
-  trilha_sqlite_reading r = {.query = query, .bind = bind_inbox, .values = &asked, .tell = tell, .user = user};
+  if (message_id != NULL) trilha_uuid_format(message_id, asked->id);
+  if (asked->after != NULL) trilha_uuid_format(asked->after->message_id, asked->after_id);
+  trilha_sqlite_reading r = {.query = query, .bind = bind_inbox, .values = asked, .tell = tell, .user = user};
   return trilha_sqlite_outbox_read(store, &r, err);
 }
 
@@ -40,24 +49,27 @@ typedef struct entry_listener {
 
 static trilha_status tell_entry(sqlite3_stmt *row, void *user) {
   const entry_listener *l = user;
-  char at[TRILHA_TIMESTAMP_SIZE];
+  char at[TRILHA_TIMESTAMP_SIZE], place[TRILHA_INBOX_PLACE_SIZE];
   bool none = sqlite3_column_type(row, 5) == SQLITE_NULL;
-  const trilha_inbox_entry entry = {.tenant_id = trilha_sqlite_borrow(row, 0),
-                                    .consumer = trilha_sqlite_borrow(row, 1),
-                                    .message_id = trilha_sqlite_borrow(row, 2),
-                                    .payload_sha256 = trilha_sqlite_borrow(row, 3),
-                                    .accepted_at = trilha_sqlite_time_text(row, 4, at),
-                                    .result_bytes = none ? -1 : sqlite3_column_int64(row, 5),
-                                    .duplicates = sqlite3_column_int64(row, 6),
-                                    .conflicts = sqlite3_column_int64(row, 7)};
+  trilha_inbox_entry entry = {.tenant_id = trilha_sqlite_borrow(row, 0),
+                              .consumer = trilha_sqlite_borrow(row, 1),
+                              .message_id = trilha_sqlite_borrow(row, 2),
+                              .payload_sha256 = trilha_sqlite_borrow(row, 3),
+                              .accepted_at = trilha_sqlite_time_text(row, 4, at),
+                              .result_bytes = none ? -1 : sqlite3_column_int64(row, 5),
+                              .duplicates = sqlite3_column_int64(row, 6),
+                              .conflicts = sqlite3_column_int64(row, 7)};
+  entry.place =
+      trilha_inbox_place_write(sqlite3_column_int64(row, 4), entry.message_id, entry.tenant_id, entry.consumer, place);
   return l->visit(l->user, &entry);
 }
 
 trilha_status trilha_sqlite_outbox_inbox_list(trilha_outbox_store *store, const trilha_inbox_filter *filter,
-                                              const unsigned char *message_id, trilha_inbox_entry_visit visit,
-                                              void *user, trilha_error *err) {
+                                              const unsigned char *message_id, const trilha_inbox_place *after,
+                                              trilha_inbox_entry_visit visit, void *user, trilha_error *err) {
   entry_listener listener = {visit, user};
-  return read_inbox(store, trilha_sql_sqlite_outbox_inbox_list, filter, message_id, tell_entry, &listener, err);
+  inbox_asked asked = {.filter = filter, .after = after, .before = after == NULL ? INT64_MAX : after->accepted_us};
+  return read_inbox(store, trilha_sql_sqlite_outbox_inbox_list, &asked, message_id, tell_entry, &listener, err);
 }
 
 typedef struct conflict_listener {
@@ -67,22 +79,25 @@ typedef struct conflict_listener {
 
 static trilha_status tell_conflict(sqlite3_stmt *row, void *user) {
   const conflict_listener *l = user;
-  char times[2][TRILHA_TIMESTAMP_SIZE];
+  char times[2][TRILHA_TIMESTAMP_SIZE], place[32];
+  snprintf(place, sizeof place, "%lld", (long long)sqlite3_column_int64(row, 7));
   const trilha_inbox_conflict conflict = {.tenant_id = trilha_sqlite_borrow(row, 0),
                                           .consumer = trilha_sqlite_borrow(row, 1),
                                           .message_id = trilha_sqlite_borrow(row, 2),
                                           .accepted_sha256 = trilha_sqlite_borrow(row, 3),
                                           .accepted_at = trilha_sqlite_time_text(row, 4, times[0]),
                                           .received_sha256 = trilha_sqlite_borrow(row, 5),
-                                          .received_at = trilha_sqlite_time_text(row, 6, times[1])};
+                                          .received_at = trilha_sqlite_time_text(row, 6, times[1]),
+                                          .place = trilha_text_of(place)};
   return l->visit(l->user, &conflict);
 }
 
 trilha_status trilha_sqlite_outbox_inbox_conflicts(trilha_outbox_store *store, const trilha_inbox_filter *filter,
-                                                   const unsigned char *message_id, trilha_inbox_conflict_visit visit,
-                                                   void *user, trilha_error *err) {
+                                                   const unsigned char *message_id, int64_t below,
+                                                   trilha_inbox_conflict_visit visit, void *user, trilha_error *err) {
   conflict_listener listener = {visit, user};
-  return read_inbox(store, trilha_sql_sqlite_outbox_inbox_conflicts, filter, message_id, tell_conflict, &listener, err);
+  inbox_asked asked = {.filter = filter, .before = below};
+  return read_inbox(store, trilha_sql_sqlite_outbox_inbox_conflicts, &asked, message_id, tell_conflict, &listener, err);
 }
 
 /* --- what the caller may ----------------------------------------------------------------------------------------- */
@@ -108,20 +123,15 @@ trilha_status trilha_sqlite_outbox_duties(trilha_outbox_store *store, trilha_out
 
 /* --- what was done to the outbox as a whole ---------------------------------------------------------------------- */
 
-typedef struct upkeep {
-  const char *action, *subject;
-  int64_t now_us, older_us, rows; /* rows -1: no purge */
-  trilha_text user, reason;
-} upkeep;
-
-static trilha_status note(trilha_sqlite_connection *c, const char *prefix, const upkeep *u, trilha_error *err) {
+trilha_status trilha_sqlite_outbox_note_upkeep(trilha_sqlite_connection *c, const char *prefix,
+                                               const trilha_sqlite_upkeep *u, trilha_error *err) {
   TRILHA_SQLITE_SCOPED *insert = NULL;
   trilha_status status = trilha_sqlite_outbox_prepare(c, prefix, trilha_sql_sqlite_outbox_upkeep, &insert, err);
   if (status != TRILHA_OK) return status;
   sqlite3_bind_int64(insert, 1, u->now_us);
   trilha_sqlite_bind(insert, 2, trilha_text_of(u->action));
   trilha_sqlite_bind(insert, 3, trilha_text_of(u->subject));
-  if (u->rows >= 0) sqlite3_bind_int64(insert, 4, u->older_us);
+  if (u->aged) sqlite3_bind_int64(insert, 4, u->older_us);
   if (u->rows >= 0) sqlite3_bind_int64(insert, 5, u->rows);
   trilha_sqlite_bind(insert, 6, u->user);
   trilha_sqlite_bind(insert, 7, u->reason);
@@ -150,6 +160,7 @@ static trilha_status begin_worker(trilha_sqlite_connection *c, const char *prefi
   sqlite3_bind_int64(insert, 3, beat->threads);
   sqlite3_bind_int64(insert, 4, now_us);
   sqlite3_bind_int64(insert, 5, now_us + beat->expected_ms * 1000);
+  trilha_sqlite_bind(insert, 6, beat->holds);
   return trilha_sqlite_outbox_run(c, insert, NULL, err);
 }
 
@@ -176,9 +187,10 @@ static trilha_status beat_in(trilha_sqlite_connection *c, const char *prefix, co
   trilha_sqlite_bind(seen, 1, beat->worker);
   sqlite3_bind_int64(seen, 2, now_us);
   sqlite3_bind_int64(seen, 3, now_us + beat->expected_ms * 1000);
+  trilha_sqlite_bind(seen, 4, beat->holds);
   status = trilha_sqlite_step(c, seen, &known, err);
   if (status != TRILHA_OK) return status;
-  *ret_drain = known && sqlite3_column_int64(seen, 0) != 0;
+  *ret_drain = known && sqlite3_column_type(seen, 0) != SQLITE_NULL;
   status = known ? trilha_sqlite_execute(c, seen, err) /* to its end: an UPDATE with RETURNING is done then */
                  : begin_worker(c, prefix, beat, now_us, err);
   return status == TRILHA_OK ? add_counts(c, prefix, &beat->since, err) : status;
@@ -257,7 +269,8 @@ trilha_status trilha_sqlite_outbox_workers(trilha_outbox_store *store, trilha_ou
   return trilha_sqlite_outbox_read(store, &r, err);
 }
 
-static trilha_status drain_in(trilha_sqlite_connection *c, const char *prefix, const upkeep *u, trilha_error *err) {
+static trilha_status drain_in(trilha_sqlite_connection *c, const char *prefix, const trilha_sqlite_upkeep *u,
+                              trilha_error *err) {
   TRILHA_SQLITE_SCOPED *drain = NULL;
   int changes = 0;
   trilha_status status = trilha_sqlite_outbox_prepare(c, prefix, trilha_sql_sqlite_outbox_worker_drain, &drain, err);
@@ -271,7 +284,7 @@ static trilha_status drain_in(trilha_sqlite_connection *c, const char *prefix, c
   if (changes == 0)
     return trilha_error_set(err, TRILHA_NOT_FOUND, "WORKER_NOT_FOUND",
                             "no worker of this name is registered; `trilha worker list` names them");
-  return note(c, prefix, u, err);
+  return trilha_sqlite_outbox_note_upkeep(c, prefix, u, err);
 }
 
 trilha_status trilha_sqlite_outbox_worker_drain(trilha_outbox_store *store, trilha_text worker, trilha_text user,
@@ -281,12 +294,12 @@ trilha_status trilha_sqlite_outbox_worker_drain(trilha_outbox_store *store, tril
   TRILHA_ARENA_SCOPED arena = {0};
   const char *name = trilha_arena_copy(&arena, worker);
   if (name == NULL) return trilha_error_no_memory(err);
-  const upkeep u = {.action = "trilha.outbox-worker.drained",
-                    .subject = name,
-                    .now_us = trilha_clock_wall_us(),
-                    .rows = -1,
-                    .user = user,
-                    .reason = reason};
+  const trilha_sqlite_upkeep u = {.action = "trilha.outbox-worker.drained",
+                                  .subject = name,
+                                  .now_us = trilha_clock_wall_us(),
+                                  .rows = -1,
+                                  .user = user,
+                                  .reason = reason};
   trilha_status status = trilha_sqlite_outbox_begin(o, &c, err);
   if (status != TRILHA_OK) return status;
   return trilha_sqlite_outbox_end(o, drain_in(c, o->prefix, &u, err), err);
@@ -431,15 +444,16 @@ static trilha_status purge_in(trilha_sqlite_connection *c, const char *prefix, p
   trilha_purge_batch told = *batch;
   tell_page(page, &told);
   if (!batch->dry_run && told.purged > 0) {
-    const upkeep u = {.action = "trilha.outbox-message.purged",
-                      .subject = "outbox_message",
-                      .now_us = trilha_clock_wall_us(),
-                      .older_us = page->older_us,
-                      .rows = told.purged,
-                      .user = batch->user,
-                      .reason = batch->reason};
+    const trilha_sqlite_upkeep u = {.action = "trilha.outbox-message.purged",
+                                    .subject = "outbox_message",
+                                    .now_us = trilha_clock_wall_us(),
+                                    .aged = true,
+                                    .older_us = page->older_us,
+                                    .rows = told.purged,
+                                    .user = batch->user,
+                                    .reason = batch->reason};
     status = purge_rows(c, prefix, page, err);
-    if (status == TRILHA_OK) status = note(c, prefix, &u, err);
+    if (status == TRILHA_OK) status = trilha_sqlite_outbox_note_upkeep(c, prefix, &u, err);
   }
   if (status == TRILHA_OK) *batch = told;
   return status;
@@ -509,14 +523,15 @@ static trilha_status purge_inbox_in(trilha_sqlite_connection *c, const char *pre
     status = delete_old(c, prefix, trilha_sql_sqlite_outbox_purge_repeats, older_us, most, &repeats, err);
   batch->ended = rows < most && repeats < most;
   if (status != TRILHA_OK || rows == 0) return status;
-  const upkeep u = {.action = "trilha.inbox-message.purged",
-                    .subject = "inbox_message",
-                    .now_us = trilha_clock_wall_us(),
-                    .older_us = older_us,
-                    .rows = rows,
-                    .user = batch->user,
-                    .reason = batch->reason};
-  return note(c, prefix, &u, err);
+  const trilha_sqlite_upkeep u = {.action = "trilha.inbox-message.purged",
+                                  .subject = "inbox_message",
+                                  .now_us = trilha_clock_wall_us(),
+                                  .aged = true,
+                                  .older_us = older_us,
+                                  .rows = rows,
+                                  .user = batch->user,
+                                  .reason = batch->reason};
+  return trilha_sqlite_outbox_note_upkeep(c, prefix, &u, err);
 }
 
 static trilha_status foretell_inbox(trilha_sqlite_outbox *o, int64_t older_us, trilha_purge_batch *batch,

@@ -11,4 +11,8 @@
   trilha outbox install --store "$producer" --schema billing
   trilha outbox install --store "$producer" --schema shipping
   trilha outbox route 'invoice.*' erp --store "$producer" --schema billing
+  if [ -n "${TRILHA_STORE:-}" ]; then # what the page does in a file, because its credential would be a role of the whole server
+    trilha outbox install --store sqlite:app.db --schema billing
+    trilha outbox route 'invoice.*' erp --store sqlite:app.db --schema billing
+  fi
 } >/dev/null

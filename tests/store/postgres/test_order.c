@@ -302,6 +302,47 @@ static void the_reader_role_reads_and_no_more(void **state) {
   drop_role(f, role);
 }
 
+static void the_operator_role_sees_all_asks_for_a_reprocess_and_appends_nothing(void **state) {
+  static const char *const refused[] = {
+      "CALL core.event_append(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
+      "NULL, NULL, NULL, 1, true, false, true, NULL, NULL, NULL, NULL)",
+      "INSERT INTO core.event_type_version (tipo, versao, status) VALUES ('x', '1.0.0', 'ativo')",
+      "UPDATE core.event_type_version SET status = 'deprecated'",
+      "UPDATE core.audit_log SET user_name = 'x'",
+      "DELETE FROM core.audit_log",
+      "INSERT INTO core.audit_log (created_at, entity, entity_id, change_type, user_name) VALUES (now(), 'a', 'b', "
+      "'Created', 'x')",
+      "UPDATE core.dead_letter_queue SET status = 'resolved'",
+      "SELECT core.cursors_advance('D-4', '', 1, '{}', '{}', '{}')",
+      "SELECT core.dead_letters_take('D-4', NULL, NULL, 1, 'x', 1000)",
+      "SELECT core.lease_acquire('D-4', '', 'x', '{a}', 1000)",
+      "CREATE TABLE core.mine ()",
+  };
+  fixture *f = *state;
+  char role[96], url[FIXTURE_URL_SIZE];
+  fixture_append_one(f->store, 1);
+  make_role(f, "trilha_operator", role, url);
+  trilha_store *store = fixture_open(url);
+  fixture_seen seen;
+  fixture_read(store, 0, NULL, 10, &seen);
+  assert_int_equal(seen.count, 1);
+  const trilha_audit_row audit = {.entity = TRILHA_TEXT("token"),
+                                  .entity_id = TRILHA_TEXT("a"),
+                                  .change_type = TRILHA_TEXT("Created"),
+                                  .user = TRILHA_TEXT("t")};
+  trilha_error err = {0};
+  if (store->op->audit_insert(store, &audit, trilha_deadline_in_ms(FIXTURE_PATIENCE_MS), &err) != TRILHA_OK)
+    fail_msg("%s", err.text);
+  store->op->close(store);
+  PGconn *sql = fixture_session(url);
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) fixture_expect(sql, refused[i], "42501");
+  fixture_expect(sql, raw_insert, "42501");
+  assert_int_equal(fixture_number(sql, "SELECT count(*) FROM core.audit_log WHERE entity = 'token'"), 1);
+  assert_int_equal(fixture_number(sql, "SELECT (r.listening)::int FROM core.request_create('D-4', 'ana') r"), 0);
+  PQfinish(sql);
+  drop_role(f, role);
+}
+
 static void core_is_closed_to_everybody_else(void **state) {
   fixture *f = *state;
   char role[96], url[FIXTURE_URL_SIZE];
@@ -334,6 +375,7 @@ int main(void) {
       ON_MIGRATED(nothing_stored_can_be_changed_by_anybody),
       ON_MIGRATED(the_writer_role_appends_and_can_do_no_harm),
       ON_MIGRATED(the_reader_role_reads_and_no_more),
+      ON_MIGRATED(the_operator_role_sees_all_asks_for_a_reprocess_and_appends_nothing),
       ON_MIGRATED(core_is_closed_to_everybody_else),
   };
   if (fixture_skips()) return 0;

@@ -145,6 +145,17 @@ static void query_moment(fixture *f, int round) {
   assert_int_equal(total, 1);
 }
 
+/* Deep inside the log, without filters and by type in turns. */
+static void page_without_total(fixture *f, int round) {
+  trilha_event_filter filter = {.has_sequence_inicio = true, .sequence_inicio = 10000 + 1000 * (int64_t)round};
+  if (round % 2 == 1) filter.tipo = TRILHA_TEXT("common.1");
+  int found = 0;
+  assert_int_equal(f->store->op->events_query(f->store, &filter, 101, 0, trilha_deadline_in_ms(FIXTURE_PATIENCE_MS),
+                                              count_row, &found, NULL, NULL),
+                   TRILHA_OK);
+  assert_int_equal(found, 101);
+}
+
 static void expect_below(void **state, bool plan_first, measured work, int64_t limit) {
   fixture *f = *state;
   if (plan_first) make_plans_while_empty(f);
@@ -176,6 +187,11 @@ static void a_trace_touches_its_own_events_only(void **state) {
 }
 static void a_query_for_a_moment_touches_its_own_events_only(void **state) {
   expect_below(state, false, query_moment, 40);
+}
+
+/* A count of what is left would touch hundreds. */
+static void a_page_without_a_total_touches_its_own_events_only(void **state) {
+  expect_below(state, false, page_without_total, 120);
 }
 
 /* What the server would do for audit_list with these values, as every call is planned (plan_anew). */
@@ -225,6 +241,7 @@ int main(void) {
       ON_MIGRATED(a_repeat_touches_under_20_buffers),
       ON_MIGRATED(a_trace_touches_its_own_events_only),
       ON_MIGRATED(a_query_for_a_moment_touches_its_own_events_only),
+      ON_MIGRATED(a_page_without_a_total_touches_its_own_events_only),
   };
   if (fixture_skips()) return 0;
   return fixture_end(cmocka_run_group_tests_name("store/postgres plans", tests, NULL, NULL));

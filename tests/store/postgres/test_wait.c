@@ -132,18 +132,19 @@ static void B19_a_server_out_of_reach_is_told_once_and_tried_until_it_is_back(vo
   trilha_store *follower = open_follower(f->url, &h);
   begin_to_follow(follower);
   await_listener(f);
+  int lost = told(&h, &h.lost); /* on a machine under great load it may have taken more than one attempt to get here */
   PGconn *outside = fixture_session(getenv("TRILHA_TEST_POSTGRES_URL"));
   fixture_run(outside, "ALTER DATABASE %s ALLOW_CONNECTIONS false", f->database);
   fixture_terminate_others(f);
-  await_told(&h, &h.lost, 1);
+  await_told(&h, &h.lost, lost + 1);
   trilha_clock_sleep_ms(400); /* several attempts */
-  assert_int_equal(told(&h, &h.lost), 1);
+  assert_int_equal(told(&h, &h.lost), lost + 1);
   fixture_run(outside, "ALTER DATABASE %s ALLOW_CONNECTIONS true", f->database);
   PQfinish(outside);
   await_listener(f);
   assert_true(woken_after_ms(f, follower, 0, 1) < SOON_MS);
-  await_told(&h, &h.restored, 1);
-  assert_int_equal(told(&h, &h.restored), 1);
+  await_told(&h, &h.restored, lost + 1);
+  assert_int_equal(told(&h, &h.restored), lost + 1);
   follower->op->close(follower);
 }
 

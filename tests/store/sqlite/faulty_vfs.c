@@ -2,6 +2,7 @@
 #include "faulty_vfs.h"
 
 #include <sqlite3.h>
+#include <stdatomic.h>
 #include <string.h>
 
 typedef struct faulty {
@@ -18,6 +19,8 @@ static struct {
   int code, left, given;
 } armed;
 
+static atomic_long reads;
+
 void faulty_arm(faulty_file file, faulty_call call, int code, int count) {
   armed.file = file;
   armed.call = call;
@@ -28,6 +31,10 @@ void faulty_arm(faulty_file file, faulty_call call, int code, int count) {
 
 int faulty_given(void) {
   return armed.given;
+}
+
+long faulty_reads(void) {
+  return atomic_load(&reads);
 }
 
 static bool fails(const faulty *f, faulty_call call) {
@@ -47,6 +54,7 @@ static int do_close(sqlite3_file *f) {
   return METHODS(f)->xClose(REAL(f));
 }
 static int do_read(sqlite3_file *f, void *data, int size, sqlite3_int64 at) {
+  atomic_fetch_add(&reads, 1);
   return fails(of(f), FAULTY_READ) ? armed.code : METHODS(f)->xRead(REAL(f), data, size, at);
 }
 static int do_write(sqlite3_file *f, const void *data, int size, sqlite3_int64 at) {

@@ -13,5 +13,7 @@ void faulty_register(void);
 void faulty_arm(faulty_file file, faulty_call call, int code, int count);
 /* How many armed failures were given since the last arming. */
 int faulty_given(void);
+/* How often any database or its WAL was read since the registration. */
+long faulty_reads(void);
 
 #endif

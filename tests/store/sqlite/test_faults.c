@@ -223,7 +223,7 @@ static void remove_ballast(const fixture *f) {
 
 static int on_a_small_disk(const fixture *f) {
   if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return CANNOT_MOUNT;
-  if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) return CANNOT_MOUNT;
+  if (mount("none", "/", "none", MS_REC | MS_PRIVATE, "") != 0) return CANNOT_MOUNT;
   if (mount("tmpfs", f->folder, "tmpfs", 0, "size=4m") != 0) return CANNOT_MOUNT;
   char path[128];
   snprintf(path, sizeof path, "%s/ballast", f->folder);

@@ -1,0 +1,2 @@
+-- Nothing to do on SQLite, recorded so that both stores carry the same list: SQLite knows no roles. Who may read the log or write it is
+-- decided by the permissions of the database file and its folder; Trilha creates the file closed to others (0660 less the umask).
