@@ -8,8 +8,10 @@
 #include "base/error.h"
 
 /* Counting costs more the more letters are open, and each change asks for it: a count that took longer than the first
- * is followed by a pause of the second times its length. */
+ * is followed by a pause of the second times its length. One that a stall made long is no reason to be silent for minutes:
+ * the pause has an upper limit, where it is no shorter than the count. */
 enum { STORE_TIMEOUT_MS = 30000, FREE_NS = 2000000, PAUSE_TIMES = 20 };
+static const int64_t pause_max_ns = INT64_C(5000000000);
 
 void trilha_gauge_init(trilha_gauge *g, trilha_store *store, const trilha_diagnostics *diagnostics, int64_t alert_at) {
   *g = (trilha_gauge){.store = store, .diagnostics = *diagnostics, .alert_at = alert_at};
@@ -93,6 +95,13 @@ static void count_and_say(trilha_gauge *g) {
   g->said_count = c.name_count;
 }
 
+static int64_t pause_after(int64_t took_ns) {
+  if (took_ns <= FREE_NS) return 0;
+  int64_t pause = PAUSE_TIMES * took_ns;
+  int64_t most = took_ns > pause_max_ns ? took_ns : pause_max_ns;
+  return pause < most ? pause : most;
+}
+
 void trilha_gauge_say(trilha_gauge *g) {
   int64_t from = trilha_clock_monotonic_ns();
   if (g->diagnostics.emit == NULL) return;
@@ -101,7 +110,7 @@ void trilha_gauge_say(trilha_gauge *g) {
   atomic_store(&g->is_owed, false); /* before the count: a change meanwhile is owed again */
   count_and_say(g);
   int64_t now = trilha_clock_monotonic_ns();
-  if (now - from > FREE_NS) atomic_store(&g->not_before_ns, now + PAUSE_TIMES * (now - from));
+  atomic_store(&g->not_before_ns, now + pause_after(now - from));
   pthread_mutex_unlock(&g->counting);
 }
 
