@@ -1,11 +1,13 @@
 /* bench: nanoseconds to read and judge one document, for each folder of schema.json and instances.jsonl given.
  *
- *   schema_validate [--assert-format] [--rounds N] [--cpu] [--json] [--rules FILE] SET_DIR…
+ *   schema_validate [--assert-format] [--rounds N] [--loop N] [--cpu] [--json] [--rules FILE] SET_DIR…
  *
  * Printed for each set: the median and the lowest round of reading (with the schema's keys), of judging a document that
  * is already read, and of both, from bytes to verdict; with --rules, a schema of the same set with x-redacao rules,
  * also of both and redaction, from bytes to what may be stored, with a key; and the schema's compile time. A round
- * takes about 4 ms; the rounds of all are interleaved. With --cpu the clock is the process's processor time, for
+ * takes about 4 ms; the rounds of all are interleaved. A document that is already read is judged N times in a row
+ * before the next one with --loop, as peers do that ask the same of themselves: else, with thousands of documents, each
+ * is found cold in the caches. With --cpu the clock is the process's processor time, for
  * machines that are busy with other work. Every document must be valid. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +37,7 @@ typedef struct set {
 typedef struct options {
   bool assert_format, json, cpu;
   const char *rules;
-  int rounds;
+  int rounds, loops;
 } options;
 
 typedef enum mode { MODE_PARSE, MODE_VALIDATE, MODE_BOTH, MODE_STORED, MODE_COUNT } mode;
@@ -157,12 +159,26 @@ static size_t pass_stored(set *s) {
   return stored;
 }
 
-static size_t pass(set *s, mode m) {
-  if (m == MODE_STORED) return pass_stored(s);
+/* Those that are valid each time. */
+static size_t pass_again(set *s, int loops) {
   size_t valid = 0;
   const trilha_json_keys *keys = trilha_schema_keys(s->schema);
   for (size_t i = 0; i < s->count; i++) {
-    const trilha_json_document *document = m == MODE_VALIDATE ? s->read[i] : read_line(s->reader, s, s->schema, i);
+    int found = 0;
+    for (int k = 0; k < loops; k++)
+      found += trilha_schema_validate(s->schema, s->read[i], keys, s->scratch) == TRILHA_VERDICT_VALID;
+    valid += found == loops;
+  }
+  return valid;
+}
+
+static size_t pass(set *s, const options *o, mode m) {
+  if (m == MODE_STORED) return pass_stored(s);
+  if (m == MODE_VALIDATE) return pass_again(s, o->loops);
+  size_t valid = 0;
+  const trilha_json_keys *keys = trilha_schema_keys(s->schema);
+  for (size_t i = 0; i < s->count; i++) {
+    const trilha_json_document *document = read_line(s->reader, s, s->schema, i);
     if (m == MODE_PARSE)
       valid += document->count > 0;
     else
@@ -179,9 +195,10 @@ static int compare(const void *left, const void *right) {
 static double round_of(set *s, const options *o, mode m, int passes) {
   int64_t start = now(o);
   for (int i = 0; i < passes; i++) {
-    if (pass(s, m) != s->count) die("some document is not valid", s->folder);
+    if (pass(s, o, m) != s->count) die("some document is not valid", s->folder);
   }
-  return (double)(now(o) - start) / passes / (double)s->count;
+  const int loops = m == MODE_VALIDATE ? o->loops : 1;
+  return (double)(now(o) - start) / passes / loops / (double)s->count;
 }
 
 static void measure(set *s, const options *o, int64_t compile_ns) {
@@ -190,7 +207,8 @@ static void measure(set *s, const options *o, int64_t compile_ns) {
   mode modes = s->ruled == NULL ? MODE_STORED : MODE_COUNT;
   for (mode m = 0; m < modes; m++) {
     for (int warm = 0; warm < 3; warm++) (void)round_of(s, o, m, 1);
-    passes[m] = 1 + (int)(ROUND_NS / (round_of(s, o, m, 1) * (double)s->count + 1));
+    const double documents = (double)s->count * (m == MODE_VALIDATE ? o->loops : 1);
+    passes[m] = 1 + (int)(ROUND_NS / (round_of(s, o, m, 1) * documents + 1));
   }
   for (int i = 0; i < o->rounds; i++) {
     for (mode m = 0; m < modes; m++) rounds[m][i] = round_of(s, o, m, passes[m]);
@@ -242,7 +260,7 @@ static void judge(const char *folder, const options *o) {
 }
 
 int main(int argc, char **argv) {
-  options o = {.rounds = 15};
+  options o = {.rounds = 15, .loops = 1};
   int sets = 0;
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--assert-format") == 0)
@@ -253,6 +271,8 @@ int main(int argc, char **argv) {
       o.cpu = true;
     else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc)
       o.rounds = atoi(argv[++i]);
+    else if (strcmp(argv[i], "--loop") == 0 && i + 1 < argc)
+      o.loops = atoi(argv[++i]);
     else if (strcmp(argv[i], "--rules") == 0 && i + 1 < argc)
       o.rules = argv[++i];
     else if (argv[i][0] == '-')
@@ -260,10 +280,10 @@ int main(int argc, char **argv) {
     else
       sets++;
   }
-  if (sets == 0 || o.rounds < 1 || o.rounds > ROUNDS_MAX)
-    die("usage", "[--assert-format] [--rounds N] [--cpu] [--json] [--rules FILE] SET_DIR…");
+  if (sets == 0 || o.rounds < 1 || o.rounds > ROUNDS_MAX || o.loops < 1)
+    die("usage", "[--assert-format] [--rounds N] [--loop N] [--cpu] [--json] [--rules FILE] SET_DIR…");
   for (int i = 1; i < argc; i++) {
-    if (strcmp(argv[i], "--rounds") == 0 || strcmp(argv[i], "--rules") == 0)
+    if (strcmp(argv[i], "--rounds") == 0 || strcmp(argv[i], "--loop") == 0 || strcmp(argv[i], "--rules") == 0)
       i++;
     else if (argv[i][0] != '-')
       judge(argv[i], &o);
