@@ -8,8 +8,8 @@
 #include "base/error.h"
 
 /* Counting costs more the more letters are open, and each change asks for it: a count that took longer than the first
- * is followed by a pause of the second times its length. One that a stall made long is no reason to be silent for minutes:
- * the pause has an upper limit, where it is no shorter than the count. */
+ * is followed by a pause of the second times its length. One that a stall made long is no reason to be silent for
+ * minutes: the pause has an upper limit, where it is no shorter than the count. */
 enum { STORE_TIMEOUT_MS = 30000, FREE_NS = 2000000, PAUSE_TIMES = 20 };
 static const int64_t pause_max_ns = INT64_C(5000000000);
 

@@ -2,7 +2,8 @@
  * it, while a snapshot that is held open keeps it in the indexes (docs/adr/0023-floors.md). Only a saving: a tenant
  * that is not known, or whose turn it is, is looked at from its first lane. Nothing ready is passed by for longer than
  *
- *   TRILHA_RELAY_FLOOR_LOOKS_MAX looks at its tenant, while the tenant gives as many lanes as its share allows;
+ *   TRILHA_RELAY_FLOOR_LOOKS_MAX looks at its tenant or scan_ms, whichever comes later, while the tenant gives as many
+ *   lanes as its share allows;
  *   scan_ms, once a look took whatever it saw. */
 #include <stdlib.h>
 #include <string.h>
@@ -57,8 +58,8 @@ static bool is_at(const trilha_relay_floors *floors, size_t place, trilha_text t
 /* --- giving -------------------------------------------------------------------------------------------------- */
 
 static bool is_due_from_first(const trilha_relay_floors *floors, const trilha_relay_floor *floor) {
-  return floors->all_first || floor->looks + 1 >= TRILHA_RELAY_FLOOR_LOOKS_MAX ||
-         (floor->quiet && trilha_deadline_passed(floor->full_by));
+  bool often = floor->quiet || floor->looks + 1 >= TRILHA_RELAY_FLOOR_LOOKS_MAX;
+  return floors->all_first || (often && trilha_deadline_passed(floor->full_by));
 }
 
 static trilha_tenant_floor give(trilha_relay_floors *floors, trilha_relay_floor *floor) {
@@ -123,7 +124,7 @@ static void hear(void *user, const trilha_tenant_look *look) {
   bool known = is_at(floors, place, tenant);
   bool from_first = !known || floors->all[place].from_first, none = look->taken == 0;
   if (none && look->more) { /* its share was used up: it was not looked at, and its turn to be stays */
-    if (known && from_first) floors->all[place].full_by = next_full_look(floors);
+    if (known && from_first && floors->all[place].quiet) floors->all[place].full_by = next_full_look(floors);
     return;
   }
   if (none && from_first && (!known || floors->count > QUIET_TENANTS_MAX)) {
