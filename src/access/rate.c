@@ -1,6 +1,6 @@
 /* access: token buckets, kept as the time at which each is full again (the generic cell rate algorithm). */
 #include <pthread.h>
-#include <stdlib.h>
+#include <sys/mman.h>
 
 #include "access/access.h"
 #include "base/error.h"
@@ -23,11 +23,21 @@ struct trilha_rate {
   bucket buckets[SETS][WAYS];
 };
 
+/* Of its own pages: only the sets that a client has come to take memory. */
+static trilha_rate *claim(void) {
+  void *pages = mmap(NULL, sizeof(trilha_rate), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return pages == MAP_FAILED ? NULL : pages;
+}
+
+static void give_back(trilha_rate *rate) {
+  munmap(rate, sizeof *rate);
+}
+
 trilha_status trilha_rate_new(int64_t per_minute, int64_t burst, trilha_rate **ret_rate, trilha_error *err) {
-  trilha_rate *rate = calloc(1, sizeof *rate);
+  trilha_rate *rate = claim();
   if (rate == NULL) return trilha_error_no_memory(err);
   if (!trilha_random_bytes(&rate->seed, sizeof rate->seed)) {
-    free(rate);
+    give_back(rate);
     return trilha_error_set(err, TRILHA_INTERNAL, "RANDOM_UNAVAILABLE", "the system gives no random bytes");
   }
   pthread_mutex_init(&rate->mutex, NULL);
@@ -40,7 +50,7 @@ trilha_status trilha_rate_new(int64_t per_minute, int64_t burst, trilha_rate **r
 void trilha_rate_free(trilha_rate *rate) {
   if (rate == NULL) return;
   pthread_mutex_destroy(&rate->mutex);
-  free(rate);
+  give_back(rate);
 }
 
 /* The client's bucket, or one that is full and therefore says nothing; NULL when there is neither. */

@@ -1,10 +1,14 @@
 /* cli/config: `trilha config check|show`, and loading the configuration for `trilha serve`. */
 #include <errno.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "cli/serve_internal.h"
 #include "cli/serve_messages.h"
+#include "config/yaml.h"
 
 #define CONFIG_BYTES_MAX ((size_t)1 << 20)
 #define CONFIG_DEFAULT   "trilha.yaml"
@@ -72,6 +76,13 @@ int trilha_cli_load_config(trilha_cli *cli, const trilha_cli_args *args, trilha_
 int trilha_cli_load_telemetry(trilha_cli *cli, trilha_config **ret_config) {
   trilha_config_sources sources = {.path = named_by_environment(), .part = "telemetry", .report = on_problem};
   return load(cli, &sources, ret_config);
+}
+
+void trilha_cli_come_to_rest(void) {
+  trilha_yaml_unload();
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
 }
 
 int trilha_cli_run_config_check(trilha_cli *cli, const trilha_cli_args *args) {

@@ -124,6 +124,7 @@ static void reload(trilha_cli *cli, const trilha_cli_args *args, trilha_serve *s
   if (trilha_cli_load_config(cli, args, &config) == TRILHA_EXIT_OK)
     (void)!trilha_serve_reload(serve, config, trilha_cli_user(login, sizeof login), &error); /* it says what is wrong */
   trilha_config_free(config);
+  trilha_cli_come_to_rest();
   trilha_cli_flush(&cli->err);
   trilha_cli_notify("READY=1");
 }
@@ -156,6 +157,7 @@ static int serve_store(trilha_cli *cli, const trilha_cli_args *args, const trilh
                   trilha_serve_status_port(serve));
   trilha_cli_puts(&cli->out, "\n");
   if (trilha_cli_has(args, "dev")) (void)trilha_cli_show_error_codes(cli); /* it told what stopped it */
+  trilha_cli_come_to_rest();
   trilha_cli_flush(&cli->out);
   trilha_cli_notify("READY=1");
   run_until_stopped(cli, args, serve, signals);

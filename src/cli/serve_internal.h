@@ -12,6 +12,11 @@ int trilha_cli_load_config(trilha_cli *cli, const trilha_cli_args *args, trilha_
  * settings below `telemetry`. Fails likewise. */
 int trilha_cli_load_telemetry(trilha_cli *cli, trilha_config **ret_config);
 
+/* A service has read what it is told and waits: the reader of YAML, and what the start left free, go back to the
+ * system.
+ */
+void trilha_cli_come_to_rest(void);
+
 /* The table of `trilha errors list`; the exit status. */
 int trilha_cli_show_error_codes(trilha_cli *cli);
 

@@ -11,6 +11,7 @@
 #include "cli/outbox_internal.h"
 #include "cli/outbox_messages.h"
 #include "cli/relays.h"
+#include "cli/serve_internal.h"
 #include "cli/stop.h"
 
 enum { SECONDS_MAX = 86400, COUNT_MAX = 1000000, REFUSED_STATUS = 65 /* EX_DATAERR */, REASON_BYTES_MAX = 500 };
@@ -244,6 +245,7 @@ int trilha_cli_run_worker(trilha_cli *cli, const trilha_cli_args *args) {
   trilha_cli_stop_hold();
   if (status == TRILHA_EXIT_OK) status = open_way(&w, args, &sources, &out);
   if (status == TRILHA_EXIT_OK) status = add_relays(&w, args, &out.transport, &sources);
+  trilha_cli_come_to_rest();
   if (status == TRILHA_EXIT_OK) status = run_relays(&w);
   trilha_cli_relays_done(&w.relays);
   trilha_webhook_free(out.webhook);

@@ -3,12 +3,12 @@
  * on what aliases can grow to. */
 #include "config/yaml.h"
 
-#include <libfyaml.h>
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/uuid.h"
+#include "config/late_fyaml.h"
 #include "config/yaml_internal.h"
 #include "json/json.h"
 
@@ -401,26 +401,31 @@ static trilha_status check_bytes(conversion *c, trilha_text yaml) {
   return TRILHA_OK;
 }
 
+static trilha_status read_with_library(conversion *c, trilha_text yaml) {
+  trilha_status status = trilha_fyaml_begin(c->err);
+  if (status != TRILHA_OK) return status;
+  struct fy_diag *diag = silent_diag();
+  status = diag == NULL ? trilha_error_no_memory(c->err) : convert(c, yaml, diag);
+  if (diag != NULL) fy_diag_destroy(diag);
+  trilha_fyaml_end();
+  return status;
+}
+
 trilha_status trilha_yaml_to_json(trilha_text yaml, trilha_buffer *out, trilha_yaml_map *map, trilha_error *err) {
   if (yaml.size >= 3 && memcmp(yaml.data, "\xEF\xBB\xBF", 3) == 0) yaml.data += 3, yaml.size -= 3;
   conversion *c = calloc(1, sizeof *c);
-  struct fy_diag *diag = silent_diag();
-  trilha_status status = c == NULL || diag == NULL ? trilha_error_no_memory(err) : TRILHA_OK;
-  if (status == TRILHA_OK) {
-    c->out = out;
-    c->out_start = out->size;
-    c->map = map;
-    c->err = err;
-    status = trilha_random_bytes(&c->seed, sizeof c->seed) ? check_bytes(c, yaml) : trilha_error_no_memory(err);
-  }
-  if (status == TRILHA_OK) status = convert(c, yaml, diag);
-  if (diag != NULL) fy_diag_destroy(diag);
-  if (c != NULL) {
-    trilha_buffer_done(&c->path);
-    trilha_buffer_done(&c->names);
-    free(c->anchors);
-    free(c->keys);
-    free(c);
-  }
+  if (c == NULL) return trilha_error_no_memory(err);
+  c->out = out;
+  c->out_start = out->size;
+  c->map = map;
+  c->err = err;
+  trilha_status status =
+      trilha_random_bytes(&c->seed, sizeof c->seed) ? check_bytes(c, yaml) : trilha_error_no_memory(err);
+  if (status == TRILHA_OK) status = read_with_library(c, yaml);
+  trilha_buffer_done(&c->path);
+  trilha_buffer_done(&c->names);
+  free(c->anchors);
+  free(c->keys);
+  free(c);
   return status;
 }

@@ -34,10 +34,13 @@ typedef struct trilha_yaml_map {
 /* Appends the JSON text. `map` may be NULL; else it is filled, the caller's also on failure, and ended with
  * trilha_yaml_map_done(). Errors: INVALID with code YAML_SYNTAX, YAML_UTF8, YAML_EMPTY, YAML_DOCUMENTS,
  * YAML_DUPLICATE_KEY, YAML_KEY, YAML_ALIAS, YAML_TAG, YAML_NUMBER; LIMIT with YAML_SIZE, YAML_DEPTH, YAML_ANCHORS;
- * NO_MEMORY. Texts name line, column and pointer, never a value. */
+ * NO_MEMORY; UNSUPPORTED (LIBRARY_MISSING). Texts name line, column and pointer, never a value. */
 trilha_status trilha_yaml_to_json(trilha_text yaml, trilha_buffer *out, trilha_yaml_map *map,
                                   trilha_error *err) TRILHA_MUST_USE;
 void trilha_yaml_map_done(trilha_yaml_map *map);
+/* For a process that goes on when it has read its configuration: the library that reads YAML leaves its memory, unless
+ * a conversion is under way. The next one loads it again. Thread-safe. */
+void trilha_yaml_unload(void);
 /* The place of the value that begins at or before `offset` in the JSON text (counted from where the conversion began to
  * append); line 0 when there is none. A scalar value's offset is text - document text; a collection is told by the
  * first scalar in it. */

@@ -30,13 +30,16 @@ typedef struct trilha_late_library {
   const char *needed_for; /* "PostgreSQL stores": the end of "... is needed for" */
   const char *const *names;
   size_t count;
+  bool passing; /* needed for moments, and nothing of it stays: may be unloaded */
 } trilha_late_library;
 
-/* What became of it in this process. Changes once, from absent to loaded, and never back: a library stays loaded, since
- * others may have registered themselves in it, and threads may run in it. */
+/* What became of it in this process. Of most it changes once, from absent to loaded, and never back: others may have
+ * registered themselves in such a library, and threads may run in it. Only a passing one can be absent again. */
 typedef struct trilha_late_state {
   pthread_mutex_t lock;
   atomic_bool loaded; /* set behind the last function's address */
+  void *handle;       /* of a passing library */
+  size_t users;       /* of a passing library: between their begin and their end */
 } trilha_late_state;
 #define TRILHA_LATE_STATE_INIT \
   { .lock = PTHREAD_MUTEX_INITIALIZER }
@@ -46,6 +49,13 @@ typedef struct trilha_late_state {
  * (LIBRARY_MISSING): the text names file and package; nothing is filled, and a later call tries again. */
 trilha_status trilha_late_load(const trilha_late_library *library, trilha_late_state *state, void *functions,
                                trilha_error *err) TRILHA_MUST_USE;
+
+/* A passing library is there from its begin to its end, and until somebody unloads it; it is loaded by the first begin,
+ * as by trilha_late_load(). Unloading does nothing while anybody is between the two. Thread-safe. */
+trilha_status trilha_late_begin(const trilha_late_library *library, trilha_late_state *state, void *functions,
+                                trilha_error *err) TRILHA_MUST_USE;
+void trilha_late_end(trilha_late_state *state);
+void trilha_late_unload(trilha_late_state *state);
 
 static inline bool trilha_late_is_loaded(const trilha_late_state *state) {
   return atomic_load_explicit(&state->loaded, memory_order_acquire);

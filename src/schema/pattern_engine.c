@@ -1,9 +1,7 @@
 /* schema/pattern_engine: items rewritten for PCRE2, and matching under its limits. */
 #include <stdlib.h>
 
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
-
+#include "schema/late_pcre2.h"
 #include "schema/pattern_internal.h"
 
 #define REWRITTEN_MAX ((size_t)1 << 20) /* bytes of the text given to PCRE2 */
@@ -206,6 +204,7 @@ trilha_status trilha_engine_compile(const trilha_items *items, size_t *work, tri
   TRILHA_BUFFER_SCOPED text;
   trilha_buffer_init(&text, REWRITTEN_MAX);
   trilha_status status = rewrite(items, &text, err);
+  if (status == TRILHA_OK) status = trilha_pcre2_load(err);
   if (status != TRILHA_OK) return status;
   trilha_engine *engine = calloc(1, sizeof *engine);
   if (engine == NULL) return trilha_error_no_memory(err);
@@ -250,8 +249,8 @@ trilha_status trilha_pattern_scratch_new(trilha_pattern_scratch **ret_scratch, t
 
 void trilha_pattern_scratch_free(trilha_pattern_scratch *scratch) {
   if (scratch == NULL) return;
-  pcre2_match_context_free(scratch->context);
-  pcre2_match_data_free(scratch->data);
+  if (scratch->context != NULL) pcre2_match_context_free(scratch->context); /* PCRE2 need not be there */
+  if (scratch->data != NULL) pcre2_match_data_free(scratch->data);
   if (scratch->stack != NULL) pcre2_jit_stack_free(scratch->stack);
   free(scratch);
 }

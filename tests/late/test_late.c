@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -83,6 +84,79 @@ static void library_without_a_function_is_refused_and_asked_again_later(void **u
   assert_int_equal(trilha_late_load(&library, &state, &functions, NULL), TRILHA_OK);
 }
 
+/* --- passing libraries ----------------------------------------------------------------------------------------------
+ */
+
+/* A library that this program does not need. */
+static trilha_late_library passing_library(void) {
+  static const char *const names[] = {"__p_class", "__p_rcode"};
+  return (trilha_late_library){.file = "libresolv.so.2",
+                               .package = "libc6",
+                               .needed_for = "this test",
+                               .names = names,
+                               .count = 2,
+                               .passing = true};
+}
+
+typedef const char *(*name_of)(int number);
+
+static bool is_mapped(const char *name) {
+  char line[512];
+  bool found = false;
+  FILE *maps = fopen("/proc/self/maps", "r");
+  assert_non_null(maps);
+  while (fgets(line, sizeof line, maps) != NULL) found = found || strstr(line, name) != NULL;
+  fclose(maps);
+  return found;
+}
+
+/* Where a checker of leaks runs, what was loaded stays. */
+static bool keeps_for_checkers(void) {
+#if defined(__SANITIZE_ADDRESS__)
+  return true;
+#elif defined(__has_feature)
+  return __has_feature(address_sanitizer);
+#else
+  return false;
+#endif
+}
+
+static void passing_library_leaves_when_nobody_uses_it_and_comes_again(void **unused) {
+  (void)unused;
+  const trilha_late_library library = passing_library();
+  trilha_late_state state = TRILHA_LATE_STATE_INIT;
+  name_of functions[2] = {NULL};
+  bool stays = keeps_for_checkers() || is_mapped("libresolv");
+  trilha_late_unload(&state); /* nothing there: nothing happens */
+  for (int turn = 0; turn < 3; turn++) {
+    assert_int_equal(trilha_late_begin(&library, &state, functions, NULL), TRILHA_OK);
+    assert_true(is_mapped("libresolv"));
+    assert_string_equal(functions[0](1), "IN");
+    trilha_late_end(&state);
+    assert_true(trilha_late_is_loaded(&state)); /* the next begin costs nothing */
+    trilha_late_unload(&state);
+    assert_false(trilha_late_is_loaded(&state));
+    assert_true(stays || !is_mapped("libresolv"));
+  }
+}
+
+static void passing_library_stays_while_anybody_is_between_begin_and_end(void **unused) {
+  (void)unused;
+  const trilha_late_library library = passing_library();
+  trilha_late_state state = TRILHA_LATE_STATE_INIT;
+  name_of functions[2] = {NULL};
+  assert_int_equal(trilha_late_begin(&library, &state, functions, NULL), TRILHA_OK);
+  assert_int_equal(trilha_late_begin(&library, &state, functions, NULL), TRILHA_OK);
+  trilha_late_end(&state);
+  trilha_late_unload(&state);
+  assert_true(trilha_late_is_loaded(&state));
+  assert_true(is_mapped("libresolv"));
+  assert_string_equal(functions[0](1), "IN");
+  trilha_late_end(&state);
+  trilha_late_unload(&state);
+  assert_false(trilha_late_is_loaded(&state));
+}
+
 /* --- the program's own ---------------------------------------------------------------------------------------------
  */
 
@@ -147,6 +221,8 @@ int main(void) {
       cmocka_unit_test(second_call_leaves_what_the_first_filled),
       cmocka_unit_test(missing_library_is_named_with_its_package_and_purpose),
       cmocka_unit_test(library_without_a_function_is_refused_and_asked_again_later),
+      cmocka_unit_test(passing_library_leaves_when_nobody_uses_it_and_comes_again),
+      cmocka_unit_test(passing_library_stays_while_anybody_is_between_begin_and_end),
       cmocka_unit_test(functions_that_the_program_has_are_taken_and_no_file_is_looked_for),
       cmocka_unit_test(threads_that_load_at_the_same_moment_all_have_every_function),
   };

@@ -10,6 +10,7 @@ FUNCTION_LINES_MAX = 70
 # Variables that may change although they live as long as the process. A signal handler and a fault point can reach nothing else.
 # What a library that is loaded late calls its functions becomes known once, for the whole process.
 MUTABLE = {("src/base/fault.c", "counts"), ("src/cli/interrupt.c", "stop_wanted"), ("src/fetch/late_curl.c", "curl"),
+           ("src/config/late_fyaml.c", "fyaml"), ("src/schema/late_pcre2.c", "pcre2"),
            ("src/http/late_gnutls.c", "gnutls"), ("src/http/late_microhttpd.c", "microhttpd"), ("src/store/postgres/late_pq.c", "libpq")}
 # The one door to time, and the one that may talk when our own assertions fail.
 CLOCK = "src/base/clock.c"

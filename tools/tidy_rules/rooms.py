@@ -10,7 +10,7 @@ TABLE = "src/ROOMS"
 DEPENDENCY_OF = {"dep_pq": "libpq-fe.h", "dep_sqlite": "sqlite3.h", "dep_crypto": "openssl/evp.h", "dep_pcre2": "pcre2.h",
                  "dep_idn2": "idn2.h", "dep_utf8proc": "utf8proc.h", "dep_fyaml": "libfyaml.h", "dep_microhttpd": "microhttpd.h",
                  "dep_late_pq": "libpq-fe.h", "dep_late_curl": "curl/curl.h", "dep_late_microhttpd": "microhttpd.h",
-                 "dep_late_gnutls": "gnutls/gnutls.h"}
+                 "dep_late_gnutls": "gnutls/gnutls.h", "dep_late_fyaml": "libfyaml.h", "dep_late_pcre2": "pcre2.h"}
 
 
 class Rooms:
