@@ -23,6 +23,8 @@ PRINTED_URL = "postgresql://app@localhost/app"  # what the pages call the reader
 PAGE_SECONDS = 600
 MARK = "\x1e"
 TOOLS = ("jq", "curl", "sqlite3", "psql", "pg_dump")
+FIRST_EFFECT = "docs/first-effect.md"
+IN_NODE = 'shop="node node/shop.js" erp="node node/erp.js"'  # as that page prints it
 
 
 def free_port():
@@ -92,12 +94,13 @@ def check(units, found):
     assert len(units) == len(found), f"the shell ended after {len(found)} of {len(units)} units"
 
 
-def run_page(page):
-    units = [unit for unit in pages.units_of(page) if STORE in unit.stores]
+def run_page(page, change=lambda text: text, node_path=None):
+    """`change`: what the reader types instead of a printed text; `node_path`: where the driver of a Node program is."""
+    units = [unit._replace(text=change(unit.text)) for unit in pages.units_of(page) if STORE in unit.stores]
     if not units:
         tap.skip(f"nothing to type on {STORE}")
     absent = [tool for tool in TOOLS if shutil.which(tool) is None and any(re.search(rf"\b{tool}\b", unit.text) for unit in units)]
-    if STORE == "postgresql" and any("psycopg2" in unit.text for unit in units) and \
+    if STORE == "postgresql" and any("/usr/bin/python3" in unit.text for unit in units) and \
             subprocess.run(["/usr/bin/python3", "-c", "import psycopg2"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
         absent.append("python3-psycopg2")
     if absent:
@@ -105,7 +108,7 @@ def run_page(page):
     ports = {name: free_port() for name in ("api", "status", "collector")}
     replaced = {"127.0.0.1:8080": "127.0.0.1:" + ports["api"], "127.0.0.1:9464": "127.0.0.1:" + ports["status"],
                 "127.0.0.1:4318": "127.0.0.1:" + ports["collector"]}
-    env = {"TRILHA_SERVE_API_PORT": ports["api"], "TRILHA_SERVE_STATUS_PORT": ports["status"]}
+    env = {"TRILHA_SERVE_API_PORT": ports["api"], "TRILHA_SERVE_STATUS_PORT": ports["status"], **({"NODE_PATH": node_path} if node_path else {})}
     if STORE == "sqlite":
         check(units, follow(units, page, replaced, env))
         return
@@ -154,6 +157,37 @@ def test_no_command_hides_in_a_block_that_is_not_followed():
                 continue
             hidden = [line for line in text.splitlines() if pages.COMMAND.match(line)]
             assert kind != "sql" and not hidden, f"{page}: the fence of this block must say sh, console or sql STORE: {hidden or text}"
+
+
+def test_the_first_effect_works_from_node_as_printed():
+    """Without a registry: the driver is there or it is not (NODE_PATH, the example's own folder, bench/peers, a package of the system)."""
+    if STORE != "postgresql":
+        tap.skip("Node has no driver of its own for SQLite")
+    assert IN_NODE in pages.read(FIRST_EFFECT), "the page names the programs otherwise"
+    path = os.pathsep.join([*filter(None, [os.environ.get("NODE_PATH")]), *(str(pages.ROOT / folder / "node_modules") for folder in ("examples/foreign/node", "bench/peers"))])
+    node = shutil.which("node")
+    if node is None or subprocess.run([node, "-e", "require('pg')"], env={**os.environ, "NODE_PATH": path}, stderr=subprocess.DEVNULL,
+                                      check=False).returncode != 0:
+        tap.skip("no node, or none that finds the driver pg")
+    printed = {f'{name}="/usr/bin/python3 python/{name}.py"': each for name, each in zip(("shop", "erp"), re.findall(r'\w+="[^"]*"', IN_NODE))}
+    texts = [unit.text for unit in pages.units_of(FIRST_EFFECT)]
+    assert len(printed) == 2 and all(any(line in text for text in texts) for line in printed), printed
+
+    def in_node(text):
+        for line, instead in printed.items():
+            text = text.replace(line, instead)
+        return text
+
+    run_page(FIRST_EFFECT, in_node, path)
+
+
+def test_code_that_the_first_effect_shows_stands_in_the_example():
+    def squeezed(text):
+        return re.sub(r"\s+", " ", text).strip()
+
+    for language, program in (("js", "node/shop.js"), ("python", "python/erp.py")):
+        shown = [text for kind, text in pages.blocks_of(FIRST_EFFECT) if kind == language]
+        assert shown and all(squeezed(text) in squeezed(pages.read(f"examples/foreign/{program}")) for text in shown), (program, shown)
 
 
 # --- what prose names ---------------------------------------------------------------------------------------------

@@ -1,0 +1,2 @@
+# The reader stands in the folder of Trilha.
+cd "$SOURCE"
