@@ -475,8 +475,8 @@ typedef struct trilha_inbox_message {
   trilha_text message_id;          /**< obligatory UUID */
   trilha_text payload;             /**< the bytes as received; their SHA-256 is what is compared (ruling R21) */
   /* For a consumer that needs the order of each aggregate: */
-  trilha_text aggregate_type, aggregate_key; /**< absent: order does not matter */
-  int64_t aggregate_sequence, previous_sequence;
+  trilha_text aggregate_type, aggregate_key;     /**< 1–255 characters; absent: order does not matter */
+  int64_t aggregate_sequence, previous_sequence; /**< from 1; from 0 to the number before: else MESSAGE_REFUSED */
 } trilha_inbox_message;
 
 /** result is the caller's, freed with trilha_free(); NULL when none is stored. */

@@ -223,6 +223,10 @@ bool trilha_timestamp_round_centis(int64_t us, int64_t *ret_us) {
   return true;
 }
 
+int64_t trilha_timestamp_clamp(int64_t us) {
+  return us < first_us ? first_us : us > last_us ? last_us : us;
+}
+
 static char *put_number(char *at, unsigned value, int digits) {
   for (int i = digits - 1; i >= 0; i--, value /= 10) at[i] = (char)('0' + value % 10);
   return at + digits;

@@ -38,6 +38,8 @@ bool trilha_timestamp_parse(trilha_text text, int64_t *ret_us);
 /* To 1/100 s as PostgreSQL's timestamptz(2) rounds: half away from its epoch 2000-01-01T00:00Z. False when the year
  * leaves 0001–9999. */
 bool trilha_timestamp_round_centis(int64_t us, int64_t *ret_us);
+/* The nearest time of the years 0001–9999: for what another program wrote into a database. */
+int64_t trilha_timestamp_clamp(int64_t us);
 enum { TRILHA_TIMESTAMP_SIZE = 32 };
 /* "2026-06-15T10:30:00Z", with ".25" or up to 6 digits when there is a fraction (trailing zeros dropped). Always UTC.
  */

@@ -26,7 +26,7 @@ CREATE TABLE {{p}}outbox_route (
     destination  smallint NOT NULL,
     CONSTRAINT outbox_route_pkey PRIMARY KEY (type_pattern, destination),
     CONSTRAINT outbox_route_destination_fkey FOREIGN KEY (destination) REFERENCES {{p}}outbox_destination (destination),
-    CONSTRAINT outbox_route_pattern_form CHECK (type_pattern ~ '^[^*]{0,255}\*?$' AND type_pattern <> '')
+    CONSTRAINT outbox_route_pattern_form CHECK (type_pattern ~ '^[^*]{0,255}[*]?$' AND type_pattern <> '')
 );
 
 -- Types that another dispatcher still delivers, by pattern as in outbox_route: while the row stands nothing of them is born here or leaves here. A row only
@@ -39,7 +39,7 @@ CREATE TABLE {{p}}outbox_path (
     reason       text        NOT NULL,
     importing    boolean     NOT NULL DEFAULT false, -- true within the transaction of an import alone, which nobody else sees
     CONSTRAINT outbox_path_pkey PRIMARY KEY (type_pattern),
-    CONSTRAINT outbox_path_pattern_form CHECK (type_pattern ~ '^[^*]{0,255}\*?$' AND type_pattern <> ''),
+    CONSTRAINT outbox_path_pattern_form CHECK (type_pattern ~ '^[^*]{0,255}[*]?$' AND type_pattern <> ''),
     CONSTRAINT outbox_path_holder_form CHECK (char_length(holder) BETWEEN 1 AND 100),
     CONSTRAINT outbox_path_reason_given CHECK (reason <> '' AND user_name <> '')
 );
@@ -196,8 +196,9 @@ BEGIN
     IF payload IS NULL THEN RETURN 'payload is needed'; END IF;
     IF pg_catalog.octet_length(payload) > 1048576 THEN RETURN 'payload must have at most 1048576 bytes'; END IF;
     RETURN CASE WHEN pg_catalog.json_typeof(payload::pg_catalog.json) <> 'object' THEN 'payload must be a JSON object' END;
-EXCEPTION WHEN data_exception THEN
-    RETURN 'payload must be a JSON object';
+EXCEPTION
+    WHEN data_exception THEN RETURN 'payload must be a JSON object';
+    WHEN statement_too_complex THEN RETURN 'payload nests too deeply';
 END
 $$;
 
@@ -206,6 +207,8 @@ $$;
 -- In the caller's own transaction, which decides whether it ever happened; a savepoint too. The aggregate's row stays locked until the caller's
 -- commit, so sequences have no gaps and follow the order of commits. Whoever touches several aggregates in one transaction takes them in the order of
 -- (tenant, type, key), or repeats its transaction on 40P01. clock_timestamp(), after the lock: never behind an earlier message of the aggregate.
+-- The caller's settings hold in here, and the text of a function is read under them: no text of these functions holds a backslash, which
+-- standard_conforming_strings would give another meaning.
 CREATE FUNCTION {{p}}outbox_enqueue(tenant_id text, aggregate_type text, aggregate_key text, message_type text, version text, payload text,
     origin text, correlation_id uuid, INOUT message_id uuid DEFAULT NULL, company_id text DEFAULT NULL, causation_id uuid DEFAULT NULL,
     traceparent text DEFAULT NULL, occurred_at timestamptz DEFAULT NULL, OUT aggregate_sequence bigint)
@@ -220,9 +223,10 @@ BEGIN
     -- PL/pgSQL makes each expression ready once a transaction, which costs more than to look: nearly all messages are known to be fine by the short one.
     IF octet_length(outbox_enqueue.tenant_id || outbox_enqueue.aggregate_type || outbox_enqueue.aggregate_key || outbox_enqueue.message_type) <= 255
         AND '' NOT IN (outbox_enqueue.tenant_id, outbox_enqueue.aggregate_type, outbox_enqueue.aggregate_key, outbox_enqueue.message_type, outbox_enqueue.origin)
-        AND octet_length(outbox_enqueue.origin) <= 100 AND octet_length(outbox_enqueue.version) <= 20 AND outbox_enqueue.version ~ '^\d+\.\d+\.\d+'
+        AND octet_length(outbox_enqueue.origin) <= 100 AND octet_length(outbox_enqueue.version) <= 20 AND outbox_enqueue.version ~ '^(0|[1-9][0-9]*)([.](0|[1-9][0-9]*)){2}$'
         AND outbox_enqueue.correlation_id IS NOT NULL AND coalesce(octet_length(outbox_enqueue.company_id) BETWEEN 1 AND 255, true)
-        AND coalesce(outbox_enqueue.traceparent ~ '^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$', true) THEN
+        AND coalesce(outbox_enqueue.traceparent ~ '^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$', true)
+        AND coalesce(date_part('year', outbox_enqueue.occurred_at) BETWEEN 2 AND 9998, true) THEN
         fault := {{p}}outbox_payload_fault(outbox_enqueue.payload);
     ELSE
         fault := CASE
@@ -230,12 +234,15 @@ BEGIN
             WHEN coalesce(char_length(outbox_enqueue.aggregate_type), 0) NOT BETWEEN 1 AND 255 THEN 'aggregate_type must have 1 to 255 characters'
             WHEN coalesce(char_length(outbox_enqueue.aggregate_key), 0) NOT BETWEEN 1 AND 255 THEN 'aggregate_key must have 1 to 255 characters'
             WHEN coalesce(char_length(outbox_enqueue.message_type), 0) NOT BETWEEN 1 AND 255 THEN 'message_type must have 1 to 255 characters'
-            WHEN coalesce(char_length(outbox_enqueue.version), 0) NOT BETWEEN 1 AND 20 OR outbox_enqueue.version !~ '^\d+\.\d+\.\d+'
+            WHEN coalesce(char_length(outbox_enqueue.version), 0) NOT BETWEEN 1 AND 20 OR outbox_enqueue.version
+                    !~ '^(0|[1-9][0-9]*)([.](0|[1-9][0-9]*)){2}(-[0-9A-Za-z-]+([.][0-9A-Za-z-]+)*)?([+][0-9A-Za-z-]+([.][0-9A-Za-z-]+)*)?$'
                 THEN 'version must be a semantic version of at most 20 characters, as 1.0.0'
             WHEN coalesce(char_length(outbox_enqueue.origin), 0) NOT BETWEEN 1 AND 100 THEN 'origin must have 1 to 100 characters'
             WHEN outbox_enqueue.correlation_id IS NULL THEN 'correlation_id is needed'
             WHEN char_length(outbox_enqueue.company_id) NOT BETWEEN 1 AND 255 THEN 'company_id must have 1 to 255 characters or be NULL'
             WHEN outbox_enqueue.traceparent !~ '^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$' THEN 'traceparent must be as W3C Trace Context says'
+            WHEN outbox_enqueue.occurred_at NOT BETWEEN '0001-01-01 00:00:00+00' AND '9999-12-31 23:59:59.999999+00'
+                THEN 'occurred_at must be in the years 1 to 9999'
             ELSE {{p}}outbox_payload_fault(outbox_enqueue.payload)
         END;
     END IF;

@@ -39,6 +39,16 @@ CREATE TABLE {{p}}inbox_order (
     CONSTRAINT inbox_order_pkey PRIMARY KEY (tenant_id, consumer, aggregate_type, aggregate_key)
 );
 
+-- What is wrong with the key of a message, or NULL. Called inside functions that have set their search path.
+CREATE FUNCTION {{p}}inbox_fault(tenant_id text, consumer text, message_id uuid, payload_sha256 text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE
+        WHEN coalesce(pg_catalog.char_length(tenant_id), 0) NOT BETWEEN 1 AND 255 THEN 'tenant_id must have 1 to 255 characters'
+        WHEN coalesce(pg_catalog.char_length(consumer), 0) NOT BETWEEN 1 AND 255 THEN 'consumer must have 1 to 255 characters'
+        WHEN message_id IS NULL THEN 'message_id is needed'
+        WHEN coalesce(payload_sha256, '') !~ '^[0-9a-f]{64}$' THEN 'payload_sha256 must be the 64 lower-case hexadecimal digits of the payload''s SHA-256'
+    END
+$$;
+
 -- In the transaction of the effect. 'new': do the effect, give its result to inbox_finish, commit. 'duplicate': it was done, here is what it gave.
 -- 'conflict': this key came before with other content; nothing may be done. Two that accept one message at once: the second waits for the
 -- first's end, and is a duplicate, or new when that one rolled back. Index: inbox_message_pkey.
@@ -47,10 +57,9 @@ CREATE FUNCTION {{p}}inbox_accept(tenant_id text, consumer text, message_id uuid
 #variable_conflict use_column
 DECLARE
     seen record;
+    fault text := {{p}}inbox_fault(inbox_accept.tenant_id, inbox_accept.consumer, inbox_accept.message_id, inbox_accept.payload_sha256);
 BEGIN
-    IF coalesce(inbox_accept.payload_sha256, '') !~ '^[0-9a-f]{64}$' THEN
-        RAISE EXCEPTION 'payload_sha256 must be the 64 lower-case hexadecimal digits of the payload''s SHA-256' USING ERRCODE = 'TL001';
-    END IF;
+    IF fault IS NOT NULL THEN RAISE EXCEPTION '%', fault USING ERRCODE = 'TL001'; END IF;
     INSERT INTO {{p}}inbox_message AS i (tenant_id, consumer, message_id, payload_sha256)
     VALUES (inbox_accept.tenant_id, inbox_accept.consumer, inbox_accept.message_id, inbox_accept.payload_sha256) ON CONFLICT DO NOTHING;
     IF FOUND THEN
@@ -67,7 +76,8 @@ END
 $$;
 
 -- The same for a consumer that needs the order of each aggregate. 'held' besides: the message previous_sequence has not been accepted yet; nothing was
--- kept, and the message has to come again. A number that is behind the last one and is no longer in the inbox is a 'duplicate' without a result:
+-- kept, and the message has to come again. A number that is no place behind previous_sequence is refused, since each of the two answers would lose its
+-- effect without a word. A number that is behind the last one and is no longer in the inbox is a 'duplicate' without a result:
 -- the inbox may be purged, the last sequence never goes back. The aggregate's row in inbox_order stays locked until the caller's commit.
 CREATE FUNCTION {{p}}inbox_accept_ordered(tenant_id text, consumer text, message_id uuid, payload_sha256 text, aggregate_type text,
     aggregate_key text, aggregate_sequence bigint, previous_sequence bigint, OUT outcome text, OUT result text)
@@ -76,7 +86,17 @@ CREATE FUNCTION {{p}}inbox_accept_ordered(tenant_id text, consumer text, message
 DECLARE
     last bigint;
     known boolean;
+    fault text := CASE
+        WHEN coalesce(char_length(inbox_accept_ordered.aggregate_type), 0) NOT BETWEEN 1 AND 255 THEN 'aggregate_type must have 1 to 255 characters'
+        WHEN coalesce(char_length(inbox_accept_ordered.aggregate_key), 0) NOT BETWEEN 1 AND 255 THEN 'aggregate_key must have 1 to 255 characters'
+        WHEN coalesce(inbox_accept_ordered.previous_sequence, -1) < 0 OR inbox_accept_ordered.previous_sequence >= inbox_accept_ordered.aggregate_sequence
+                OR inbox_accept_ordered.aggregate_sequence IS NULL
+            THEN 'aggregate_sequence must be at least 1, and previous_sequence from 0 to the number before it'
+        ELSE {{p}}inbox_fault(inbox_accept_ordered.tenant_id, inbox_accept_ordered.consumer, inbox_accept_ordered.message_id,
+            inbox_accept_ordered.payload_sha256)
+    END;
 BEGIN
+    IF fault IS NOT NULL THEN RAISE EXCEPTION '%', fault USING ERRCODE = 'TL001'; END IF;
     INSERT INTO {{p}}inbox_order AS o (tenant_id, consumer, aggregate_type, aggregate_key, last_sequence)
     VALUES (inbox_accept_ordered.tenant_id, inbox_accept_ordered.consumer, inbox_accept_ordered.aggregate_type,
         inbox_accept_ordered.aggregate_key, 0)

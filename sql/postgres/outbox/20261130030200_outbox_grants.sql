@@ -6,7 +6,7 @@ DECLARE
 BEGIN
     FOR routine IN SELECT p.oid::pg_catalog.regprocedure AS name FROM pg_catalog.pg_proc p
         WHERE p.pronamespace = (SELECT c.relnamespace FROM pg_catalog.pg_class c WHERE c.oid = '{{p}}outbox_lane'::pg_catalog.regclass)
-            AND (p.proname LIKE 'outbox\_%' OR p.proname LIKE 'inbox\_%') LOOP
+            AND (pg_catalog.starts_with(p.proname, 'outbox_') OR pg_catalog.starts_with(p.proname, 'inbox_')) LOOP
         EXECUTE pg_catalog.format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', routine.name);
     END LOOP;
 END

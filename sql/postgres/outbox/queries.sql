@@ -199,7 +199,7 @@ SELECT coalesce(bool_or(p.proname = 'outbox_enqueue' AND pg_catalog.has_function
     (SELECT string_agg(DISTINCT CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE pg_catalog.pg_get_userbyid(a.grantee)::text END, ', ')
         FROM pg_catalog.pg_class c CROSS JOIN LATERAL pg_catalog.aclexplode(c.relacl) a
         WHERE c.relnamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident($1::text)) AND c.relkind IN ('r', 'p')
-            AND (c.relname LIKE 'outbox\_%' OR c.relname LIKE 'inbox\_%') AND a.grantee <> c.relowner
+            AND (pg_catalog.starts_with(c.relname, 'outbox_') OR pg_catalog.starts_with(c.relname, 'inbox_')) AND a.grantee <> c.relowner
             AND a.privilege_type IN ('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE'))
 FROM pg_catalog.pg_proc p WHERE p.pronamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident($1::text));
 

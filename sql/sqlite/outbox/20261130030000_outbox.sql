@@ -176,6 +176,11 @@ CREATE VIEW {{p}}outbox_enqueue (tenant_id, aggregate_type, aggregate_key, messa
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL WHERE 0;
 
 CREATE TRIGGER {{p}}outbox_enqueue_insert INSTEAD OF INSERT ON {{p}}outbox_enqueue BEGIN
+    -- length(), GLOB and the reader of JSON end at a NUL, so that what is behind it would pass every rule below.
+    SELECT RAISE(ABORT, 'MESSAGE_REFUSED: no text may hold the character NUL')
+    WHERE instr(NEW.payload, char(0)) OR instr(NEW.tenant_id || NEW.aggregate_type || NEW.aggregate_key || NEW.message_type || NEW.version || NEW.origin
+        || NEW.correlation_id || coalesce(NEW.message_id, '') || coalesce(NEW.company_id, '') || coalesce(NEW.causation_id, '')
+        || coalesce(NEW.traceparent, '') || coalesce(NEW.occurred_at, ''), char(0));
     SELECT RAISE(ABORT, 'MESSAGE_REFUSED: tenant_id must have 1 to 255 characters')
     WHERE typeof(NEW.tenant_id) <> 'text' OR length(NEW.tenant_id) NOT BETWEEN 1 AND 255;
     SELECT RAISE(ABORT, 'MESSAGE_REFUSED: aggregate_type must have 1 to 255 characters')
@@ -188,8 +193,15 @@ CREATE TRIGGER {{p}}outbox_enqueue_insert INSTEAD OF INSERT ON {{p}}outbox_enque
     WHERE typeof(NEW.origin) <> 'text' OR length(NEW.origin) NOT BETWEEN 1 AND 100;
     SELECT RAISE(ABORT, 'MESSAGE_REFUSED: company_id must have 1 to 255 characters or be NULL')
     WHERE NEW.company_id IS NOT NULL AND (typeof(NEW.company_id) <> 'text' OR length(NEW.company_id) NOT BETWEEN 1 AND 255);
+    -- core: the three numbers; tail and build: what follows a first - and a first +, with it.
     SELECT RAISE(ABORT, 'MESSAGE_REFUSED: version must be a semantic version of at most 20 characters, as 1.0.0')
-    WHERE typeof(NEW.version) <> 'text' OR length(NEW.version) > 20 OR NEW.version NOT GLOB '[0-9]*.[0-9]*.[0-9]*';
+    FROM (SELECT substr(w.main, 1, instr(w.main || '-', '-') - 1) AS core, substr(w.main, instr(w.main || '-', '-')) AS tail, w.build
+        FROM (SELECT substr(NEW.version, 1, instr(NEW.version || '+', '+') - 1) AS main, substr(NEW.version, instr(NEW.version || '+', '+')) AS build) w) v
+    WHERE typeof(NEW.version) <> 'text' OR length(NEW.version) > 20
+        OR v.core NOT GLOB '[0-9]*.[0-9]*.*[0-9]' OR v.core GLOB '*[^0-9.]*' OR length(v.core) - length(replace(v.core, '.', '')) <> 2
+        OR v.core GLOB '*..*' OR '.' || v.core GLOB '*.0[0-9]*'
+        OR (v.tail <> '' AND (substr(v.tail, 2) GLOB '*[^0-9A-Za-z.-]*' OR '.' || substr(v.tail, 2) || '.' GLOB '*..*'))
+        OR (v.build <> '' AND (substr(v.build, 2) GLOB '*[^0-9A-Za-z.-]*' OR '.' || substr(v.build, 2) || '.' GLOB '*..*'));
     SELECT RAISE(ABORT, 'MESSAGE_REFUSED: correlation_id must be a UUID')
     WHERE typeof(NEW.correlation_id) <> 'text' OR length(NEW.correlation_id) <> 36 OR NEW.correlation_id GLOB '*[^0-9a-fA-F-]*' OR length(replace(NEW.correlation_id, '-', '')) <> 32
         OR substr(NEW.correlation_id, 9, 1) || substr(NEW.correlation_id, 14, 1) || substr(NEW.correlation_id, 19, 1) || substr(NEW.correlation_id, 24, 1) <> '----';
@@ -206,8 +218,12 @@ CREATE TRIGGER {{p}}outbox_enqueue_insert INSTEAD OF INSERT ON {{p}}outbox_enque
     SELECT RAISE(ABORT, 'MESSAGE_REFUSED: payload must have at most 1048576 bytes') WHERE length(CAST(NEW.payload AS BLOB)) > 1048576;
     SELECT RAISE(ABORT, 'MESSAGE_REFUSED: payload must be a JSON object')
     WHERE typeof(NEW.payload) <> 'text' OR CASE WHEN json_valid(NEW.payload) THEN json_type(NEW.payload) END IS NOT 'object';
-    SELECT RAISE(ABORT, 'MESSAGE_REFUSED: occurred_at must be an ISO-8601 date and time')
-    WHERE NEW.occurred_at IS NOT NULL AND (typeof(NEW.occurred_at) <> 'text' OR julianday(NEW.occurred_at) IS NULL);
+    -- julianday() reads more than that: now, a bare number, a time, the 31st of any month. Its days of the years 1 to 9999.
+    SELECT RAISE(ABORT, 'MESSAGE_REFUSED: occurred_at must be an ISO-8601 date and time in the years 1 to 9999')
+    WHERE NEW.occurred_at IS NOT NULL AND (typeof(NEW.occurred_at) <> 'text'
+        OR NEW.occurred_at NOT GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9][T ][0-2][0-9]:[0-5][0-9]*' OR substr(NEW.occurred_at, 12, 2) > '23'
+        OR date(substr(NEW.occurred_at, 1, 10), '+0 days') IS NOT substr(NEW.occurred_at, 1, 10) -- which makes 30 February the 2nd of March
+        OR julianday(NEW.occurred_at) IS NULL OR julianday(NEW.occurred_at) NOT BETWEEN 1721425.5 AND 5373484.49999999);
     SELECT RAISE(ABORT, 'PATH_HELD: another dispatcher still delivers this message_type: stop it, then `trilha outbox take`') WHERE EXISTS (
         SELECT 1 FROM {{p}}outbox_path h WHERE h.importing = 0 AND (h.type_pattern = NEW.message_type OR (substr(h.type_pattern, -1) = '*'
             AND substr(NEW.message_type, 1, length(h.type_pattern) - 1) = substr(h.type_pattern, 1, length(h.type_pattern) - 1))));

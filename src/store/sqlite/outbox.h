@@ -43,7 +43,7 @@ trilha_status trilha_sqlite_outbox_end(trilha_sqlite_outbox *o, trilha_status st
 
 static inline trilha_text trilha_sqlite_time_text(sqlite3_stmt *row, int column, char out[TRILHA_TIMESTAMP_SIZE]) {
   if (sqlite3_column_type(row, column) == SQLITE_NULL) return (trilha_text){0};
-  trilha_timestamp_format(sqlite3_column_int64(row, column), out);
+  trilha_timestamp_format(trilha_timestamp_clamp(sqlite3_column_int64(row, column)), out);
   return trilha_text_of(out);
 }
 

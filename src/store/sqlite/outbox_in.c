@@ -125,6 +125,28 @@ typedef struct inbox {
   char id[TRILHA_UUID_TEXT_SIZE], digest[2 * TRILHA_SHA256_SIZE + 1];
 } inbox;
 
+/* As the functions of the PostgreSQL inbox judge it. A zeroed sequence would else be a duplicate without a word. */
+static trilha_status check_key(const trilha_inbox_message *m, trilha_error *err) {
+  const struct {
+    const char *name;
+    trilha_text value;
+    bool needed;
+  } texts[] = {{"tenant_id", m->tenant_id, true},
+               {"consumer", m->consumer, true},
+               {"aggregate_type", m->aggregate_type, m->aggregate_type.data != NULL},
+               {"aggregate_key", m->aggregate_key, m->aggregate_type.data != NULL}};
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    size_t length = trilha_utf8_length(texts[i].value.data, texts[i].value.size);
+    if (texts[i].needed &&
+        (length < 1 || length > (size_t)TRILHA_INBOX_NAME_MAX || trilha_text_find(texts[i].value, '\0')))
+      return trilha_error_set(err, TRILHA_INVALID, "MESSAGE_REFUSED", "%s must have 1 to %d characters", texts[i].name,
+                              TRILHA_INBOX_NAME_MAX);
+  }
+  if (m->aggregate_type.data == NULL || (m->previous_sequence >= 0 && m->previous_sequence < m->aggregate_sequence))
+    return TRILHA_OK;
+  return refuse(err, "aggregate_sequence must be at least 1, and previous_sequence from 0 to the number before it");
+}
+
 static trilha_status begin(inbox *i, sqlite3 *db, const char *schema, const trilha_inbox_message *m,
                            trilha_error *err) {
   unsigned char digest[TRILHA_SHA256_SIZE];
@@ -134,6 +156,7 @@ static trilha_status begin(inbox *i, sqlite3 *db, const char *schema, const tril
   trilha_sha256(m->payload, digest);
   trilha_hex(digest, sizeof digest, i->digest);
   trilha_status status = check_caller(db, err);
+  if (status == TRILHA_OK) status = check_key(m, err);
   return status == TRILHA_OK ? read_id(m->message_id, "message_id", i->id, err) : status;
 }
 

@@ -185,7 +185,7 @@ static void read_row(sqlite3_stmt *row, trilha_outbox_row *out) {
   copy_id(row, 6, out->correlation_id);
   copy_id(row, 7, out->causation_id);
   out->traceparent = trilha_sqlite_borrow(row, 8);
-  out->occurred_at_us = sqlite3_column_int64(row, 9);
+  out->occurred_at_us = trilha_timestamp_clamp(sqlite3_column_int64(row, 9));
   out->payload = trilha_sqlite_borrow(row, 10);
   out->revision = sqlite3_column_int64(row, 11);
   out->held_by = trilha_sqlite_borrow(row, 12);
