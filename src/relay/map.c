@@ -38,13 +38,14 @@ static void add_uri_part(trilha_buffer *out, trilha_text text) {
 }
 
 static trilha_text number(char out[NUMBER_SIZE], int64_t value) {
-  TRILHA_BUFFER_SCOPED text;
-  trilha_buffer_init(&text, NUMBER_SIZE - 1);
-  trilha_buffer_add_i64(&text, value);
-  size_t size = text.size;
-  memcpy(out, trilha_buffer_text(&text).data, size);
-  out[size] = '\0';
-  return (trilha_text){out, size};
+  char *end = out + NUMBER_SIZE, *at = end;
+  uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+  do {
+    *--at = (char)('0' + rest % 10);
+    rest /= 10;
+  } while (rest != 0);
+  if (value < 0) *--at = '-';
+  return (trilha_text){at, (size_t)(end - at)};
 }
 
 /* docs/outbox.md lists them. */
@@ -105,7 +106,8 @@ static trilha_status put_headers(const attributes *a, trilha_wire *wire, trilha_
   for (size_t i = 0; status == TRILHA_OK && i < a->count; i++) {
     trilha_buffer_clear(&name);
     trilha_buffer_clear(&value);
-    trilha_buffer_add_format(&name, "ce-%s", a->list[i].name);
+    trilha_buffer_add_string(&name, "ce-");
+    trilha_buffer_add_string(&name, a->list[i].name);
     add_encoded(&value, a->list[i].value);
     status = trilha_buffer_check(&name, err);
     if (status == TRILHA_OK) status = trilha_buffer_check(&value, err);

@@ -201,9 +201,10 @@ void trilha_sending_done(trilha_sending *take_sending, const trilha_send_result 
   trilha_relay_worker *worker = take_sending->round->worker;
   take_sending->result = *result;
   pthread_mutex_lock(&worker->lock);
+  bool first = worker->arrived.count == 0; /* the worker takes all that is there: only the first has to wake it */
   trilha_relay_put(&worker->arrived, take_sending);
   /* Under the lock: once it is free, the worker may see the lane, come to its end and be gone. */
-  if (!pthread_equal(worker->thread, pthread_self())) trilha_relay_wake_worker(worker);
+  if (first && !pthread_equal(worker->thread, pthread_self())) trilha_relay_wake_worker(worker);
   pthread_mutex_unlock(&worker->lock);
 }
 

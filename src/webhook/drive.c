@@ -3,6 +3,7 @@
  * libcurl says which sockets it waits for and until when, epoll says which of them are ready, and libcurl then looks at
  * those alone: hundreds of requests that wait for their answers cost nothing. If you change this: a timer is told once,
  * and is gone when it was due; a socket that libcurl closes was taken away from epoll before. */
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -42,25 +43,26 @@ static void inform_breaker(trilha_webhook *w, long answer, const trilha_send_res
   }
 }
 
-static void end_request(trilha_webhook_request *r, bool asked, trilha_send_result *result) {
-  trilha_sending *sending = r->sending;
+/* The request's handle is given back before the envelope may go away. */
+static void end_request(trilha_webhook_request *r, bool asked) {
   if (asked)
-    inform_breaker(r->webhook, r->answer, result);
+    inform_breaker(r->webhook, r->answer, &r->result);
   else
     trilha_breaker_unasked(&r->webhook->breaker);
-  trilha_webhook_request_free(r); /* before the envelope may go away */
-  trilha_sending_done(sending, result);
+  trilha_webhook_request_release(r);
+  trilha_sending_done(r->sending, &r->result);
+  free(r);
 }
 
 /* --- requests -------------------------------------------------------------------------------------------- */
 
 static void add_request(trilha_webhook *w, trilha_webhook_request *r) {
-  trilha_send_result result = {0};
-  result.status = trilha_webhook_request_prepare(r, &result.error);
-  if (result.status == TRILHA_OK && curl_multi_add_handle(w->multi, r->easy) != CURLM_OK)
-    result.status = trilha_error_no_memory(&result.error);
-  if (result.status != TRILHA_OK) {
-    end_request(r, false, &result);
+  trilha_send_result *result = &r->result;
+  result->status = trilha_webhook_request_prepare(r, &result->error);
+  if (result->status == TRILHA_OK && curl_multi_add_handle(w->multi, r->handle->easy) != CURLM_OK)
+    result->status = trilha_error_no_memory(&result->error);
+  if (result->status != TRILHA_OK) {
+    end_request(r, false);
     return;
   }
   r->next = w->under_way;
@@ -86,19 +88,25 @@ static void forget(const trilha_webhook_request *r) {
   if (r->next != NULL) r->next->link = r->link;
 }
 
+/* What ended together is told together: the relay's threads wake for all of it. */
 static void finish_some(trilha_webhook *w) {
   int left = 0;
+  trilha_webhook_request *ended = NULL, **last = &ended;
   for (CURLMsg *news = curl_multi_info_read(w->multi, &left); news != NULL;
        news = curl_multi_info_read(w->multi, &left)) {
     trilha_webhook_request *r = NULL;
-    trilha_send_result result;
-    CURLcode ended = news->data.result;
     if (news->msg != CURLMSG_DONE) continue;
     curl_easy_getinfo(news->easy_handle, CURLINFO_PRIVATE, (char **)&r);
-    trilha_webhook_request_judge(r, ended, &result);
-    curl_multi_remove_handle(w->multi, r->easy);
+    trilha_webhook_request_judge(r, news->data.result);
+    curl_multi_remove_handle(w->multi, r->handle->easy);
     forget(r);
-    end_request(r, true, &result);
+    r->next = NULL;
+    *last = r;
+    last = &r->next;
+  }
+  for (trilha_webhook_request *r = ended, *next; r != NULL; r = next) {
+    next = r->next;
+    end_request(r, true);
   }
 }
 
@@ -112,11 +120,11 @@ static bool is_ending(trilha_webhook *w) {
 static void end_all(trilha_webhook *w) {
   while (w->under_way != NULL) {
     trilha_webhook_request *r = w->under_way;
-    trilha_send_result result = {.status = TRILHA_CANCELLED};
-    trilha_error_set(&result.error, TRILHA_CANCELLED, "WEBHOOK_CLOSED", "the webhook was closed meanwhile");
+    r->result.status =
+        trilha_error_set(&r->result.error, TRILHA_CANCELLED, "WEBHOOK_CLOSED", "the webhook was closed meanwhile");
     forget(r);
-    curl_multi_remove_handle(w->multi, r->easy);
-    end_request(r, false, &result);
+    curl_multi_remove_handle(w->multi, r->handle->easy);
+    end_request(r, false);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "trilha/version.h"
 #include "webhook/webhook_internal.h"
@@ -42,47 +43,62 @@ static size_t hear_header(char *data, size_t one, size_t size, void *user) {
 
 /* --- before ------------------------------------------------------------------------------------------------------- */
 
-static bool add_line(trilha_webhook_request *r, trilha_text name, trilha_text value) {
-  TRILHA_BUFFER_SCOPED line;
-  trilha_buffer_init(&line, 0);
-  trilha_buffer_add_text(&line, name);
-  trilha_buffer_add_string(&line, value.size > 0 ? ": " : ";"); /* how libcurl writes an empty value */
-  trilha_buffer_add_text(&line, value);
-  if (line.failed != TRILHA_OK) return false;
-  struct curl_slist *longer = curl_slist_append(r->headers, trilha_buffer_text(&line).data);
-  if (longer == NULL) return false;
-  r->headers = longer;
-  return true;
+static void begin_line(trilha_webhook_handle *h) {
+  TRILHA_ASSERT(h->line_count < TRILHA_WEBHOOK_LINES_MAX);
+  h->starts[h->line_count++] = h->lines.size;
 }
 
-static bool add_signature(trilha_webhook_request *r, trilha_text body) {
+static void add_line(trilha_webhook_handle *h, trilha_text name, trilha_text value) {
+  begin_line(h);
+  trilha_buffer_add_text(&h->lines, name);
+  trilha_buffer_add_string(&h->lines, value.size > 0 ? ": " : ";"); /* how libcurl writes an empty value */
+  trilha_buffer_add_text(&h->lines, value);
+  trilha_buffer_add_char(&h->lines, '\0');
+}
+
+static void add_signature(trilha_webhook_request *r, trilha_text body) {
+  trilha_webhook_handle *h = r->handle;
+  trilha_text id = r->envelope->message_id;
   int64_t at_s = trilha_clock_wall_us() / 1000000;
-  TRILHA_BUFFER_SCOPED at, signatures;
-  trilha_buffer_init(&at, 0);
-  trilha_buffer_init(&signatures, 0);
-  trilha_buffer_add_i64(&at, at_s);
-  trilha_signer_sign(&r->webhook->signer, r->envelope->message_id, at_s, body, &signatures);
-  if (at.failed != TRILHA_OK || signatures.failed != TRILHA_OK) return false;
-  return add_line(r, TRILHA_TEXT("webhook-id"), r->envelope->message_id) &&
-         add_line(r, TRILHA_TEXT("webhook-timestamp"), trilha_buffer_text(&at)) &&
-         (signatures.size == 0 || add_line(r, TRILHA_TEXT("webhook-signature"), trilha_buffer_text(&signatures)));
+  add_line(h, TRILHA_TEXT("webhook-id"), id);
+  begin_line(h);
+  trilha_buffer_add_string(&h->lines, "webhook-timestamp: ");
+  trilha_buffer_add_i64(&h->lines, at_s);
+  trilha_buffer_add_char(&h->lines, '\0');
+  if (r->webhook->signer.count == 0) return;
+  begin_line(h);
+  trilha_buffer_add_string(&h->lines, "webhook-signature: ");
+  trilha_signer_sign(&r->webhook->signer, id, at_s, body, &h->lines);
+  trilha_buffer_add_char(&h->lines, '\0');
+}
+
+/* The lines lie where they stay: now each can be pointed at. */
+static void link_lines(trilha_webhook_handle *h) {
+  for (size_t i = 0; i < h->line_count; i++)
+    h->list[i] = (struct curl_slist){.data = h->lines.data + h->starts[i],
+                                     .next = i + 1 < h->line_count ? &h->list[i + 1] : NULL};
 }
 
 static trilha_status add_headers(trilha_webhook_request *r, trilha_text *ret_body, trilha_error *err) {
+  trilha_webhook_handle *h = r->handle;
   trilha_text type = {0}, value = {0};
-  *ret_body = trilha_wire_content(r->wire, &type);
-  bool ok = add_line(r, TRILHA_TEXT("content-type"), type) && add_signature(r, *ret_body);
-  for (size_t i = 0; ok; i++) {
-    trilha_text name = trilha_wire_header_at(r->wire, i, &value);
+  *ret_body = trilha_wire_content(h->wire, &type);
+  trilha_buffer_clear(&h->lines);
+  h->line_count = 0;
+  add_line(h, TRILHA_TEXT("content-type"), type);
+  add_signature(r, *ret_body);
+  for (size_t i = 0;; i++) {
+    trilha_text name = trilha_wire_header_at(h->wire, i, &value);
     if (name.data == NULL) break;
-    ok = add_line(r, name, value);
+    add_line(h, name, value);
   }
-  if (ok && r->webhook->authorization != NULL)
-    ok = add_line(r, TRILHA_TEXT("authorization"), trilha_text_of(r->webhook->authorization));
-  struct curl_slist *longer = ok ? curl_slist_append(r->headers, "Expect:") : NULL; /* no pause for a 100 */
-  if (longer == NULL) return trilha_error_no_memory(err);
-  r->headers = longer;
-  return TRILHA_OK;
+  if (r->webhook->authorization != NULL)
+    add_line(h, TRILHA_TEXT("authorization"), trilha_text_of(r->webhook->authorization));
+  begin_line(h);
+  trilha_buffer_append(&h->lines, "Expect:", sizeof "Expect:"); /* no pause for a 100 */
+  trilha_status status = trilha_buffer_check(&h->lines, err);
+  if (status == TRILHA_OK) link_lines(h);
+  return status;
 }
 
 /* What holds for every request of the webhook. */
@@ -98,10 +114,7 @@ static void set_safety(CURL *easy, const trilha_webhook *w) {
   curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
 }
 
-static CURL *make_handle(trilha_webhook *w) {
-  CURL *easy = curl_easy_init();
-  if (easy == NULL) return NULL;
-  w->handles_made++;
+static void set_up(CURL *easy, const trilha_webhook *w) {
   curl_easy_setopt(easy, CURLOPT_URL, w->url);
   curl_easy_setopt(easy, CURLOPT_POST, 1L);
   curl_easy_setopt(easy, CURLOPT_USERAGENT, "trilha/" TRILHA_VERSION);
@@ -109,61 +122,87 @@ static CURL *make_handle(trilha_webhook *w) {
   curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, hear_body);
   curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, hear_header);
   set_safety(easy, w);
-  return easy;
 }
 
-static CURL *take_handle(trilha_webhook *w) {
-  return w->handles_kept > 0 ? w->handles[--w->handles_kept] : make_handle(w);
+static void free_handle(trilha_webhook_handle *h) {
+  if (h->easy != NULL) curl_easy_cleanup(h->easy);
+  trilha_wire_free(h->wire);
+  if (h->lines.data != NULL) explicit_bzero(h->lines.data, h->lines.capacity); /* the authorization */
+  trilha_buffer_done(&h->lines);
+  free(h);
 }
 
-/* Nothing of the request stays with a handle that is kept: what it pointed to is freed next. */
-static void give_handle(trilha_webhook *w, CURL *take_easy, bool reusable) {
+static trilha_webhook_handle *make_handle(trilha_webhook *w) {
+  trilha_webhook_handle *h = calloc(1, sizeof *h);
+  if (h == NULL) return NULL;
+  trilha_buffer_init(&h->lines, 0);
+  h->easy = curl_easy_init();
+  if (h->easy == NULL) {
+    free_handle(h);
+    return NULL;
+  }
+  set_up(h->easy, w);
+  w->handles_made++;
+  return h;
+}
+
+static trilha_webhook_handle *take_handle(trilha_webhook *w) {
+  trilha_webhook_handle *h = w->handles_kept > 0 ? w->handles[--w->handles_kept] : make_handle(w);
+  if (h != NULL && h->wire == NULL) h->wire = trilha_wire_new();
+  return h;
+}
+
+/* libcurl forgets what it was pointed to before that changes. */
+static void give_handle(trilha_webhook *w, trilha_webhook_handle *take_handle, bool reusable) {
+  trilha_webhook_handle *h = take_handle;
   if (!reusable || w->handles_kept == TRILHA_WEBHOOK_CONNECTIONS_MAX) {
-    curl_easy_cleanup(take_easy);
+    free_handle(h);
     return;
   }
-  curl_easy_setopt(take_easy, CURLOPT_POSTFIELDS, NULL);
-  curl_easy_setopt(take_easy, CURLOPT_HTTPHEADER, NULL);
-  curl_easy_setopt(take_easy, CURLOPT_ERRORBUFFER, NULL);
-  w->handles[w->handles_kept++] = take_easy;
+  curl_easy_setopt(h->easy, CURLOPT_POSTFIELDS, NULL);
+  curl_easy_setopt(h->easy, CURLOPT_HTTPHEADER, NULL);
+  curl_easy_setopt(h->easy, CURLOPT_ERRORBUFFER, NULL);
+  if (trilha_wire_content(h->wire, NULL).size > TRILHA_WEBHOOK_KEPT_BYTES_MAX) {
+    trilha_wire_free(h->wire);
+    h->wire = NULL;
+  }
+  w->handles[w->handles_kept++] = h;
 }
 
 void trilha_webhook_handles_free(trilha_webhook *w) {
-  while (w->handles_kept > 0) curl_easy_cleanup(w->handles[--w->handles_kept]);
+  while (w->handles_kept > 0) free_handle(w->handles[--w->handles_kept]);
 }
 
 /* What differs from one request to the next; a kept handle has the previous one's until here. */
 static void set_request(trilha_webhook_request *r, trilha_text body) {
+  CURL *easy = r->handle->easy;
   unsigned timeout_ms = r->envelope->timeout_ms, connect_ms = r->webhook->connect_timeout_ms;
-  curl_easy_setopt(r->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.size);
-  curl_easy_setopt(r->easy, CURLOPT_POSTFIELDS, body.data); /* the wire's, which lives as long */
-  curl_easy_setopt(r->easy, CURLOPT_HTTPHEADER, r->headers);
-  curl_easy_setopt(r->easy, CURLOPT_WRITEDATA, r);
-  curl_easy_setopt(r->easy, CURLOPT_HEADERDATA, r);
-  curl_easy_setopt(r->easy, CURLOPT_OPENSOCKETDATA, r);
-  curl_easy_setopt(r->easy, CURLOPT_ERRORBUFFER, r->reason);
-  curl_easy_setopt(r->easy, CURLOPT_PRIVATE, r);
-  curl_easy_setopt(r->easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
-  curl_easy_setopt(r->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)(connect_ms < timeout_ms ? connect_ms : timeout_ms));
+  curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.size);
+  curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body.data); /* the wire's, which lives as long */
+  curl_easy_setopt(easy, CURLOPT_HTTPHEADER, r->handle->list);
+  curl_easy_setopt(easy, CURLOPT_WRITEDATA, r);
+  curl_easy_setopt(easy, CURLOPT_HEADERDATA, r);
+  curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, r);
+  curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, r->reason);
+  curl_easy_setopt(easy, CURLOPT_PRIVATE, r);
+  curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
+  curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)(connect_ms < timeout_ms ? connect_ms : timeout_ms));
 }
 
 trilha_status trilha_webhook_request_prepare(trilha_webhook_request *r, trilha_error *err) {
   trilha_text body = {0};
-  r->wire = trilha_wire_new();
-  r->easy = take_handle(r->webhook);
-  if (r->wire == NULL || r->easy == NULL) return trilha_error_no_memory(err);
-  trilha_status status = trilha_event_mapper_apply(&r->webhook->mapper, r->envelope, r->wire, err);
+  r->handle = take_handle(r->webhook);
+  if (r->handle == NULL || r->handle->wire == NULL) return trilha_error_no_memory(err);
+  trilha_status status = trilha_event_mapper_apply(&r->webhook->mapper, r->envelope, r->handle->wire, err);
   if (status == TRILHA_OK) status = add_headers(r, &body, err);
   if (status != TRILHA_OK) return status;
   set_request(r, body);
   return TRILHA_OK;
 }
 
-void trilha_webhook_request_free(trilha_webhook_request *r) {
-  if (r->easy != NULL) give_handle(r->webhook, r->easy, r->whole);
-  curl_slist_free_all(r->headers);
-  trilha_wire_free(r->wire);
-  free(r);
+void trilha_webhook_request_release(trilha_webhook_request *r) {
+  if (r->handle != NULL) give_handle(r->webhook, r->handle, r->whole);
+  r->handle = NULL;
 }
 
 /* --- after ----------------------------------------------------------------------------------------------------------
@@ -217,24 +256,24 @@ static trilha_status judge_answer(long code, trilha_error *err) {
 static int64_t asked_to_wait_ms(const trilha_webhook_request *r, long code) {
   curl_off_t seconds = 0;
   if (code != 429 && code != 503) return 0;
-  if (curl_easy_getinfo(r->easy, CURLINFO_RETRY_AFTER, &seconds) != CURLE_OK || seconds <= 0) return 0;
+  if (curl_easy_getinfo(r->handle->easy, CURLINFO_RETRY_AFTER, &seconds) != CURLE_OK || seconds <= 0) return 0;
   if (seconds > (curl_off_t)r->webhook->retry_after_max_s) seconds = (curl_off_t)r->webhook->retry_after_max_s;
   return (int64_t)seconds * 1000;
 }
 
-void trilha_webhook_request_judge(trilha_webhook_request *r, CURLcode ended, trilha_send_result *ret_result) {
+void trilha_webhook_request_judge(trilha_webhook_request *r, CURLcode ended) {
+  trilha_send_result *result = &r->result;
   long code = 0;
-  curl_easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &code);
+  curl_easy_getinfo(r->handle->easy, CURLINFO_RESPONSE_CODE, &code);
   /* A body that is too long does not change what the status said. */
   bool answered = ended == CURLE_OK || (ended == CURLE_WRITE_ERROR && !r->header_too_long);
   r->whole = ended == CURLE_OK;
-  *ret_result = (trilha_send_result){0};
   if (answered && code > 0) {
-    ret_result->status = judge_answer(code, &ret_result->error);
-    ret_result->retry_after_ms = asked_to_wait_ms(r, code);
-    ret_result->held = code == TRILHA_WEBHOOK_STATUS_GONE || code == TRILHA_WEBHOOK_STATUS_UNAUTHORIZED;
+    result->status = judge_answer(code, &result->error);
+    result->retry_after_ms = asked_to_wait_ms(r, code);
+    result->held = code == TRILHA_WEBHOOK_STATUS_GONE || code == TRILHA_WEBHOOK_STATUS_UNAUTHORIZED;
     r->answer = code;
   } else {
-    ret_result->status = judge_failure(r, ended, &ret_result->error);
+    result->status = judge_failure(r, ended, &result->error);
   }
 }

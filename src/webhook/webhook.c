@@ -26,7 +26,9 @@ static void begin(void *user, const trilha_envelope *envelope, trilha_sending *s
     refuse(sending, TRILHA_NO_MEMORY, false, "NO_MEMORY", "out of memory");
     return;
   }
-  *r = (trilha_webhook_request){.webhook = w, .sending = sending, .envelope = envelope};
+  r->webhook = w;
+  r->sending = sending;
+  r->envelope = envelope;
   pthread_mutex_lock(&w->lock);
   bool alone = w->last == NULL; /* the thread takes all that is there: only the first has to wake it */
   if (alone)

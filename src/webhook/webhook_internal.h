@@ -52,23 +52,38 @@ enum { TRILHA_WEBHOOK_STATUS_UNAUTHORIZED = 401, TRILHA_WEBHOOK_STATUS_GONE = 41
 /* --- request.c ------------------------------------------------------------------------------------------------------
  */
 
+/* Lines of a header: the mapper's, content-type, three of the signature, authorization and Expect. */
+enum { TRILHA_WEBHOOK_LINES_MAX = TRILHA_WIRE_HEADERS_MAX + 6 };
+
+/* What a request is made with. One whose transfer ended well serves the next: nothing of it has to be allocated again.
+ */
+typedef struct trilha_webhook_handle {
+  CURL *easy;
+  trilha_wire *wire;   /* holds the body while libcurl sends it */
+  trilha_buffer lines; /* of the header, each with its terminator */
+  size_t starts[TRILHA_WEBHOOK_LINES_MAX], line_count;
+  struct curl_slist list[TRILHA_WEBHOOK_LINES_MAX]; /* what libcurl reads, once all lines are there */
+} trilha_webhook_handle;
+
 typedef struct trilha_webhook_request {
   struct trilha_webhook_request *next, **link; /* link: what points to it, once it is under way */
   trilha_webhook *webhook;
   trilha_sending *sending;
   const trilha_envelope *envelope;
-  trilha_wire *wire;
-  struct curl_slist *headers;
-  CURL *easy;
+  trilha_webhook_handle *handle;
   size_t answer_bytes, header_bytes;
   bool address_refused, header_too_long;
   bool whole;  /* the transfer ended as it should: its handle is as good as new */
   long answer; /* status of HTTP; 0: none came */
   char reason[CURL_ERROR_SIZE];
+  trilha_send_result result; /* of a transfer that ended */
 } trilha_webhook_request;
 
-/* Connections, and handles of libcurl, that are kept for the next messages: more than a worker has in flight. */
-enum { TRILHA_WEBHOOK_CONNECTIONS_MAX = 256 };
+enum {
+  TRILHA_WEBHOOK_CONNECTIONS_MAX = 256,   /* and handles, that are kept for the next messages: more than a worker has in
+                                             flight */
+  TRILHA_WEBHOOK_KEPT_BYTES_MAX = 1 << 14 /* of a body: the memory of a larger one is not kept with its handle */
+};
 
 struct trilha_webhook {
   char *url, *authorization, *ca_file;
@@ -87,7 +102,7 @@ struct trilha_webhook {
 
   /* The thread's own. */
   trilha_webhook_request *under_way;
-  CURL *handles[TRILHA_WEBHOOK_CONNECTIONS_MAX]; /* kept, last in first out */
+  trilha_webhook_handle *handles[TRILHA_WEBHOOK_CONNECTIONS_MAX]; /* kept, last in first out */
   size_t handles_kept, handles_made;
   int epoll_fd, wake_fd;
   trilha_deadline timer; /* of libcurl, where `timed` */
@@ -99,9 +114,10 @@ struct trilha_webhook {
  *
  * Ready to be added to the webhook's multi handle. On failure nothing is to be freed but the request. */
 trilha_status trilha_webhook_request_prepare(trilha_webhook_request *r, trilha_error *err) TRILHA_MUST_USE;
-/* What the transfer's end means. */
-void trilha_webhook_request_judge(trilha_webhook_request *r, CURLcode ended, trilha_send_result *ret_result);
-void trilha_webhook_request_free(trilha_webhook_request *r);
+/* What the transfer's end means: fills the request's result. */
+void trilha_webhook_request_judge(trilha_webhook_request *r, CURLcode ended);
+/* Its handle is kept, or freed. */
+void trilha_webhook_request_release(trilha_webhook_request *r);
 void trilha_webhook_handles_free(trilha_webhook *w);
 
 /* --- drive.c --------------------------------------------------------------------------------------------------------

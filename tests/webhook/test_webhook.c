@@ -359,7 +359,7 @@ static const char *answer_to(const char *request) {
 }
 
 static void answer_all(receiver *r, int fd) {
-  char all[4096] = "";
+  char all[65536] = "";
   size_t size = 0;
   for (ssize_t got = 0; size < sizeof all - 1 && (got = read(fd, all + size, sizeof all - 1 - size)) > 0;) {
     all[size += (size_t)got] = '\0';
@@ -479,6 +479,71 @@ static void the_handle_of_a_request_that_failed_is_not_kept(void **state) {
   receiver_end(&r);
 }
 
+static void the_memory_of_a_large_body_is_not_kept_with_its_handle(void **state) {
+  (void)state;
+  static char large[2 * TRILHA_WEBHOOK_KEPT_BYTES_MAX];
+  receiver r;
+  char url[64];
+  receiver_begin(&r, url, sizeof url);
+  trilha_webhook *w = open_to(url);
+  const trilha_transport transport = trilha_webhook_transport(w, TRILHA_TEXT("d"));
+  snprintf(large, sizeof large, "{\"text\":\"%0*d\"}", (int)sizeof large - 16, 0);
+  assert_int_equal(send_one(&transport, TRILHA_TEXT("{}")), TRILHA_OK);
+  assert_non_null(w->handles[0]->wire);
+  assert_int_equal(send_one(&transport, trilha_text_of(large)), TRILHA_OK);
+  assert_int_equal(w->handles_kept, 1);
+  assert_null(w->handles[0]->wire);
+  assert_int_equal(send_one(&transport, TRILHA_TEXT("{}")), TRILHA_OK);
+  assert_int_equal(w->handles_made, 1);
+  trilha_webhook_free(w);
+  receiver_end(&r);
+  assert_int_equal(r.requests, 3);
+}
+
+static trilha_status map_to_every_header(void *user, const trilha_envelope *envelope, trilha_wire *wire,
+                                         trilha_error *error) {
+  (void)user, (void)error;
+  for (int i = 0; i < TRILHA_WIRE_HEADERS_MAX; i++) {
+    char name[16];
+    snprintf(name, sizeof name, "x-%d", i);
+    trilha_wire_header(wire, trilha_text_of(name), trilha_text_of(i % 2 == 0 ? "" : name));
+  }
+  trilha_wire_body(wire, TRILHA_TEXT("application/json"), envelope->payload);
+  return TRILHA_OK;
+}
+
+static void a_header_has_room_for_all_lines_that_there_can_be(void **state) {
+  (void)state;
+  static const char *const secrets[] = {"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}, *const loopback[] = {"127.0.0.0/8"};
+  receiver r;
+  char url[64];
+  receiver_begin(&r, url, sizeof url);
+  const trilha_webhook_options options = {.url = url,
+                                          .secrets = secrets,
+                                          .secret_count = 1,
+                                          .authorization = "Bearer of-a-test",
+                                          .allow_networks = loopback,
+                                          .allow_network_count = 1,
+                                          .mapper = {.map = map_to_every_header}};
+  trilha_webhook *w = NULL;
+  trilha_error err = {0};
+  assert_int_equal(trilha_webhook_new(&options, &w, &err), TRILHA_OK);
+  const trilha_transport transport = trilha_webhook_transport(w, TRILHA_TEXT("d"));
+  assert_int_equal(send_one(&transport, TRILHA_TEXT("{}")), TRILHA_OK);
+  const trilha_webhook_handle *h = w->handles[0];
+  static const char *const some[] = {"content-type: application/json",  "webhook-id: m", "x-0;", "x-31: x-31",
+                                     "authorization: Bearer of-a-test", "Expect:"};
+  assert_int_equal(h->line_count, TRILHA_WEBHOOK_LINES_MAX);
+  for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) {
+    const char *lines = h->lines.data;
+    size_t at = 0;
+    while (at < h->line_count && strcmp(lines + h->starts[at], some[i]) != 0) at++;
+    assert_true(at < h->line_count);
+  }
+  trilha_webhook_free(w);
+  receiver_end(&r);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(special_addresses_are_refused_in_every_form_they_can_be_written_in),
@@ -493,6 +558,8 @@ int main(void) {
       cmocka_unit_test(without_descriptors_a_webhook_is_refused_and_keeps_none),
       cmocka_unit_test(a_hundred_messages_take_one_handle_and_one_connection),
       cmocka_unit_test(the_handle_of_a_request_that_failed_is_not_kept),
+      cmocka_unit_test(the_memory_of_a_large_body_is_not_kept_with_its_handle),
+      cmocka_unit_test(a_header_has_room_for_all_lines_that_there_can_be),
       cmocka_unit_test(what_holds_a_webhooks_lanes_is_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
