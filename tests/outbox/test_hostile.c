@@ -345,6 +345,46 @@ static void a_database_that_reads_backslashes_in_texts_gets_the_same_outbox(void
   trilha_producer_close(&p);
 }
 
+/* A common habit: whatever the owner makes in the schema, the application may use. Of an outbox it may not. */
+static void default_privileges_of_the_owner_give_nobody_a_right_on_an_outbox(void **state) {
+  const trilha_fixture *f = *state;
+  if (!f->is_postgres) return; /* SQLite has no roles */
+  trilha_producer p = trilha_producer_open(f, false);
+  char role[64], sql[1024];
+  snprintf(role, sizeof role, "t_habit_%d", PQbackendPID(p.pg));
+  snprintf(
+      sql, sizeof sql,
+      "CREATE ROLE %s; CREATE SCHEMA billing; CREATE TABLE billing.outbox_legacy (id int); GRANT ALL ON "
+      "billing.outbox_legacy TO %s; ALTER DEFAULT PRIVILEGES IN SCHEMA billing GRANT ALL ON TABLES TO %s, PUBLIC; "
+      "ALTER DEFAULT PRIVILEGES IN SCHEMA billing GRANT ALL ON FUNCTIONS TO %s; ALTER DEFAULT PRIVILEGES IN SCHEMA "
+      "billing GRANT ALL ON SEQUENCES TO %s",
+      role, role, role, role, role);
+  trilha_producer_run(&p, sql);
+  trilha_producer owner = trilha_producer_open(f, true); /* which installs */
+  snprintf(
+      sql, sizeof sql,
+      "SELECT string_agg(x.name, ' ') FROM (SELECT p.oid::regprocedure::text AS name FROM pg_proc p WHERE "
+      "p.pronamespace = 'billing'::regnamespace AND has_function_privilege('%s', p.oid, 'EXECUTE') UNION ALL "
+      "SELECT c.oid::regclass::text FROM pg_class c WHERE c.relnamespace = 'billing'::regnamespace AND c.relkind IN "
+      "('r', 'v', 'S') AND c.relname <> 'outbox_legacy' AND CASE c.relkind WHEN 'S' THEN has_sequence_privilege("
+      "'%s', c.oid, 'SELECT, USAGE, UPDATE') ELSE has_table_privilege('%s', c.oid, 'SELECT, INSERT, UPDATE, DELETE, "
+      "TRUNCATE, TRIGGER') END) x",
+      role, role, role);
+  char rights[4096];
+  trilha_producer_text(&p, sql, rights, sizeof rights);
+  assert_string_equal(rights, "");
+  snprintf(sql, sizeof sql, "SELECT has_table_privilege('%s', 'billing.outbox_legacy', 'INSERT')::int", role);
+  assert_int_equal(trilha_producer_count(&p, sql), 1); /* which is somebody else's */
+  snprintf(sql, sizeof sql, "SELECT {p}outbox_grant('%s', 'producer'); SET ROLE %s", role, role);
+  trilha_producer_run(&owner, sql);
+  assert_said(&owner, "occurred_at", "NULL");
+  trilha_producer_run(&owner, "RESET ROLE");
+  snprintf(sql, sizeof sql, "DROP OWNED BY %s; DROP ROLE %s", role, role);
+  trilha_producer_run(&p, sql);
+  trilha_producer_close(&owner);
+  trilha_producer_close(&p);
+}
+
 /* --- transactions ----------------------------------------------------------------------------------------------------
  */
 
@@ -433,6 +473,7 @@ int main(void) {
       TEST(the_sql_inbox_says_what_is_wrong_with_a_call),
       TEST(settings_of_the_caller_change_nothing_of_what_is_accepted),
       TEST(a_database_that_reads_backslashes_in_texts_gets_the_same_outbox),
+      TEST(default_privileges_of_the_owner_give_nobody_a_right_on_an_outbox),
       TEST(a_transaction_with_an_older_snapshot_is_refused_and_its_repeat_leaves_no_gap),
       TEST(a_prepared_transaction_keeps_its_place_until_its_second_phase),
   };
