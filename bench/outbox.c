@@ -101,12 +101,12 @@ static void drop_database(trilha_bench *b, const char *server) {
 static const struct {
   const char *name;
   void (*measure)(trilha_bench *b);
-} measures[] = {{"enqueue", trilha_bench_enqueue},       {"wal", trilha_bench_wal},
-                {"latency", trilha_bench_latency},       {"idle", trilha_bench_idle},
-                {"tenants", trilha_bench_tenants},       {"drain", trilha_bench_drain},
-                {"singles", trilha_bench_drain_singles}, {"snapshot", trilha_bench_snapshot},
-                {"claims", trilha_bench_claims}, /* it turns autovacuum off */
-                {"dead-head", trilha_bench_dead_head},   {"webhook", trilha_bench_webhook}};
+} measures[] = {{"enqueue", trilha_bench_enqueue},     {"wal", trilha_bench_wal},
+                {"latency", trilha_bench_latency},     {"idle", trilha_bench_idle},
+                {"tenants", trilha_bench_tenants},     {"drain", trilha_bench_drain},
+                {"bare", trilha_bench_bare_writes},    {"singles", trilha_bench_drain_singles},
+                {"snapshot", trilha_bench_snapshot},   {"claims", trilha_bench_claims}, /* it turns autovacuum off */
+                {"dead-head", trilha_bench_dead_head}, {"webhook", trilha_bench_webhook}};
 
 static bool wanted(const char *name, char **names, int count) {
   bool found = count == 0;

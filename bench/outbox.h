@@ -46,6 +46,7 @@ void trilha_bench_tenants(trilha_bench *b);
 void trilha_bench_idle(trilha_bench *b);
 void trilha_bench_drain(trilha_bench *b);
 void trilha_bench_drain_singles(trilha_bench *b);
+void trilha_bench_bare_writes(trilha_bench *b);
 void trilha_bench_webhook(trilha_bench *b);
 /* Whatever is in the outbox goes to a destination that takes everything. */
 void trilha_bench_deliver_all(trilha_bench *b);

@@ -118,6 +118,26 @@ void trilha_bench_drain(trilha_bench *b) {
   }
 }
 
+/* What no drain can do without, by the fewest statements there can be: each of all lanes at once, nobody asked for a
+ * turn, nothing sent. A bound for one processor, to see a drain beside. */
+void trilha_bench_bare_writes(trilha_bench *b) {
+  static const char *const writes[] = {
+      "UPDATE billing.outbox_lane SET state = 'L', due_at = clock_timestamp() + interval '30 s', lease_owner = 'bare', "
+      "lease_token = nextval('billing.outbox_lease_token')",
+      "INSERT INTO billing.outbox_delivery (aggregate_id, destination, sequence_from, sequence_to, delivered_at) "
+      "SELECT "
+      "aggregate_id, destination, head_sequence, head_sequence + 9, clock_timestamp() FROM billing.outbox_lane",
+      "DELETE FROM billing.outbox_lane", "UPDATE billing.outbox_aggregate SET awake = 0"};
+  fill(b, b->drained, LANES);
+  int64_t begin = trilha_clock_monotonic_ns();
+  trilha_bench_number(b->sql,
+                      "SELECT sum(octet_length(o.payload)) FROM (SELECT m.payload FROM billing.outbox_lane l JOIN "
+                      "billing.outbox_message m USING (aggregate_id) ORDER BY m.aggregate_id, m.aggregate_sequence) o");
+  for (size_t i = 0; i < sizeof writes / sizeof writes[0]; i++) trilha_bench_run(b->sql, writes[i]);
+  trilha_judge_told("drain, its rows alone", (double)b->drained / trilha_judge_seconds_since(begin),
+                    "messages/s, one session, one statement each for all lanes: read, lease, note, settle, sleep");
+}
+
 void trilha_bench_drain_singles(trilha_bench *b) {
   trilha_judge_told("drain, one by one", rate_of_drain(b, 2, 1), "messages/s, one a lease, 2 workers");
 }
