@@ -15,6 +15,7 @@
 #include <sqlite3.h>
 
 #include "base/text.h"
+#include "support/expect.h"
 
 trilha_outbox_options trilha_producer_options(const trilha_fixture *f) {
   return (trilha_outbox_options){.url = f->url, .schema = "billing"};
@@ -148,4 +149,18 @@ trilha_status trilha_producer_finish(const trilha_producer *p, const trilha_inbo
                                      trilha_error *err) {
   return p->pg != NULL ? trilha_inbox_finish_postgres(p->pg, "billing", message, trilha_text_of(result), err)
                        : trilha_inbox_finish_sqlite(p->db, "billing", message, trilha_text_of(result), err);
+}
+
+void trilha_producer_deliver(const trilha_fixture *f, const char *destination, trilha_send send, void *user) {
+  const trilha_transport transport = {trilha_text_of(destination), send, user, .at_once = 1,
+                                      .guarantee = TRILHA_GUARANTEE_DURABLE};
+  const trilha_relay_options options = {.outbox = trilha_producer_options(f),
+                                        .transports = &transport,
+                                        .transport_count = 1,
+                                        .scan_ms = 20,
+                                        .once = true};
+  trilha_relay *relay = NULL;
+  CHECKED(trilha_relay_new(&options, &relay, error));
+  CHECKED(trilha_relay_run(relay, error));
+  trilha_relay_free(relay);
 }

@@ -5,6 +5,7 @@
 
 #include "support/store_fixture.h"
 #include "trilha/postgres.h"
+#include "trilha/relay.h"
 #include "trilha/sqlite.h"
 
 typedef struct trilha_producer {
@@ -38,6 +39,9 @@ trilha_status trilha_producer_finish(const trilha_producer *p, const trilha_inbo
                                      trilha_error *err);
 
 trilha_outbox_options trilha_producer_options(const trilha_fixture *f);
+/* A relay that sends whatever is due to `destination`, one message after the other, and ends. Fails the test when that
+ * fails. */
+void trilha_producer_deliver(const trilha_fixture *f, const char *destination, trilha_send send, void *user);
 /* The outbox's operators' side; fails the test when it cannot be opened. */
 trilha_outbox *trilha_producer_outbox(const trilha_fixture *f);
 

@@ -15,7 +15,6 @@
 #include "base/text.h"
 #include "outbox/producer.h"
 #include "support/expect.h"
-#include "trilha/relay.h"
 
 static void begin(const trilha_producer *p) {
   trilha_producer_run(p, p->pg != NULL ? "BEGIN" : "BEGIN IMMEDIATE");
@@ -149,17 +148,7 @@ static trilha_status take(void *user, const trilha_envelope *e, trilha_error *er
 }
 
 static void drain(const trilha_fixture *f, consumer *c) {
-  const trilha_transport transport = {TRILHA_TEXT("everything"), take, c, .at_once = 1,
-                                      .guarantee = TRILHA_GUARANTEE_DURABLE};
-  const trilha_relay_options options = {.outbox = trilha_producer_options(f),
-                                        .transports = &transport,
-                                        .transport_count = 1,
-                                        .scan_ms = 20,
-                                        .once = true};
-  trilha_relay *relay = NULL;
-  CHECKED(trilha_relay_new(&options, &relay, error));
-  CHECKED(trilha_relay_run(relay, error));
-  trilha_relay_free(relay);
+  trilha_producer_deliver(f, "everything", take, c);
 }
 
 static void a_head_that_is_under_lease_in_backoff_or_dead_blocks_what_is_behind_it(void **state) {

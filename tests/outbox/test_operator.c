@@ -39,17 +39,7 @@ static trilha_status receive(void *user, const trilha_envelope *e, trilha_error 
 }
 
 static void drain(const trilha_fixture *f, const char *destination, place *where) {
-  const trilha_transport transport = {trilha_text_of(destination), receive, where, .at_once = 1,
-                                      .guarantee = TRILHA_GUARANTEE_DURABLE};
-  const trilha_relay_options options = {.outbox = trilha_producer_options(f),
-                                        .transports = &transport,
-                                        .transport_count = 1,
-                                        .scan_ms = 20,
-                                        .once = true};
-  trilha_relay *relay = NULL;
-  CHECKED(trilha_relay_new(&options, &relay, error));
-  CHECKED(trilha_relay_run(relay, error));
-  trilha_relay_free(relay);
+  trilha_producer_deliver(f, destination, receive, where);
 }
 
 /* A producer whose messages go to `everything`, and the operators' side. */

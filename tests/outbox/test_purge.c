@@ -15,7 +15,6 @@
 #include "base/text.h"
 #include "outbox/producer.h"
 #include "support/expect.h"
-#include "trilha/relay.h"
 
 enum { PURGERS = 3, SETTLED = 240, AGGREGATES = 24, BATCH = 20, SAID_MEANWHILE = 60 };
 
@@ -28,17 +27,7 @@ static trilha_status take(void *user, const trilha_envelope *envelope, trilha_er
 
 static int deliver_all(const trilha_fixture *f) {
   atomic_int taken = 0;
-  const trilha_transport transport = {TRILHA_TEXT("everything"), take, &taken, .at_once = 1,
-                                      .guarantee = TRILHA_GUARANTEE_DURABLE};
-  const trilha_relay_options options = {.outbox = trilha_producer_options(f),
-                                        .transports = &transport,
-                                        .transport_count = 1,
-                                        .scan_ms = 20,
-                                        .once = true};
-  trilha_relay *relay = NULL;
-  CHECKED(trilha_relay_new(&options, &relay, error));
-  CHECKED(trilha_relay_run(relay, error));
-  trilha_relay_free(relay);
+  trilha_producer_deliver(f, "everything", take, &taken);
   return atomic_load(&taken);
 }
 
