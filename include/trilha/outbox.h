@@ -366,10 +366,27 @@ TRILHA_API trilha_status trilha_outbox_worker_drain(trilha_outbox *outbox, trilh
 
 /* --- numbers to watch ------------------------------------------------------------------------------------- */
 
-/** One number (docs/outbox.md lists the names); those that end in _us are microseconds. */
+/** How the quota for one tenant stands at a destination (trilha_relay_options.tenant_quota). A tenant holds it when it
+ * has that many lanes in flight there while another of its lanes is due: more of it waits for nothing else. */
+typedef struct trilha_outbox_quota {
+  trilha_text destination;
+  int64_t quota;         /**< the smallest of the workers that take lanes for it and say it */
+  int64_t tenants;       /**< how many tenants hold it; of a tenant 1 */
+  trilha_text tenant_id; /**< who holds it; absent: the destination as a whole */
+  int64_t leases;        /**< lanes that it, or that all who hold it, have in flight */
+} trilha_outbox_quota;
+typedef trilha_status (*trilha_outbox_quota_visit)(void *user, const trilha_outbox_quota *quota);
+/** Each destination that a worker takes lanes for, by name, and behind it the tenants that hold its quota: of all
+ * together those 100 with the most leases. What it costs grows with the lanes in flight, never with what waits.
+ * NOT_FOUND (OUTBOX_NOT_INSTALLED), too, where an earlier version installed the outbox. */
+TRILHA_API trilha_status trilha_outbox_quotas(trilha_outbox *outbox, trilha_outbox_quota_visit visit, void *user,
+                                              trilha_error *error) TRILHA_MUST_USE;
+
+/** One number (docs/operating/serve.md lists the names); those that end in _us are microseconds. */
 typedef struct trilha_outbox_gauge {
   trilha_text name;
-  trilha_text label; /**< the destination or tenant it is of; absent: the outbox as a whole */
+  trilha_text label;  /**< the destination or tenant it is of; absent: the outbox as a whole */
+  trilha_text tenant; /**< of tenant_at_quota: the tenant, at the destination of the label; else absent */
   int64_t value;
 } trilha_outbox_gauge;
 typedef trilha_status (*trilha_outbox_gauge_visit)(void *user, const trilha_outbox_gauge *gauge);

@@ -21,6 +21,10 @@
 #define SAY_HELD_OTHER                                                                  \
   "held: no worker of the destination takes more now; `trilha worker list` names them", \
       "retida: nenhum worker do destino aceita mais agora; `trilha worker list` mostra quais são"
+#define SAY_AT_QUOTA                                                                                               \
+  "%.*s holds its quota of %.*s: %lld lanes in flight, of %lld that one tenant may have, and more of its are due", \
+      "%.*s ocupa a sua cota de %.*s: %lld faixas em curso, de %lld que um inquilino pode ter, e outras dele esperam"
+#define SAY_TENANTS_REST "%lld tenants more have lanes with messages", "mais %lld inquilinos têm faixas com mensagens"
 #define SAY_LANES_NEXT                                                             \
   "there may be more; in the order of places: the same command with --after %lld", \
       "pode haver mais; na ordem dos lugares: o mesmo comando com --after %lld"

@@ -86,10 +86,39 @@ trilha_status trilha_outbox_handlers(trilha_outbox *outbox, trilha_outbox_handle
 
 /* --- numbers to watch -------------------------------------------------------------------------------------------- */
 
+trilha_status trilha_outbox_quotas(trilha_outbox *outbox, trilha_outbox_quota_visit visit, void *user,
+                                   trilha_error *error) {
+  if (outbox == NULL || visit == NULL) return trilha_outbox_missing(error, "the outbox and the visitor");
+  return outbox->store->op->quotas(outbox->store, visit, user, error);
+}
+
+typedef struct gauge_listener {
+  trilha_outbox_gauge_visit visit;
+  void *user;
+} gauge_listener;
+
+static trilha_status tell_quota(void *user, const trilha_outbox_quota *q) {
+  const gauge_listener *l = user;
+  const bool one = q->tenant_id.data != NULL;
+  const trilha_outbox_gauge gauge = {.name = trilha_text_of(one ? "tenant_at_quota" : "tenants_at_quota"),
+                                     .label = q->destination,
+                                     .tenant = q->tenant_id,
+                                     .value = one ? q->leases : q->tenants};
+  const trilha_outbox_gauge allowed = {.name = TRILHA_TEXT("tenant_quota"), .label = q->destination, .value = q->quota};
+  trilha_status status = one ? TRILHA_OK : l->visit(l->user, &allowed);
+  return status == TRILHA_OK ? l->visit(l->user, &gauge) : status;
+}
+
 trilha_status trilha_outbox_gauges(trilha_outbox *outbox, trilha_outbox_gauge_visit visit, void *user,
                                    trilha_error *error) {
   if (outbox == NULL || visit == NULL) return trilha_outbox_missing(error, "the outbox and the visitor");
-  return outbox->store->op->gauges(outbox->store, visit, user, error);
+  gauge_listener listener = {visit, user};
+  trilha_error none = {0};
+  trilha_status status = outbox->store->op->gauges(outbox->store, visit, user, error);
+  if (status != TRILHA_OK) return status;
+  status = outbox->store->op->quotas(outbox->store, tell_quota, &listener, &none);
+  if (status == TRILHA_OK || strcmp(none.code, "OUTBOX_NOT_INSTALLED") == 0) return TRILHA_OK; /* installed before */
+  return none.status == TRILHA_OK ? status : trilha_error_copy(error, &none);
 }
 
 /* --- purging ----------------------------------------------------------------------------------------------------- */

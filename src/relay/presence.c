@@ -91,6 +91,7 @@ static void beat(trilha_relay *relay, trilha_outbox_store *store) {
       .worker = owner_of(relay),
       .destinations = trilha_text_of(relay->destinations),
       .threads = relay->options.workers,
+      .tenant_quota = relay->options.tenant_quota,
       .expected_ms = INT64_C(1) * BEATS_MISSED_MAX * TRILHA_RELAY_BEAT_MS + relay->options.timeout_ms,
       .since = untold(relay)};
   trilha_error why = {0};

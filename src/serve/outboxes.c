@@ -14,7 +14,7 @@
 enum { LOOK_MS = 5000, STALE_MS = 60000, REST = 20, GAUGES_MAX = 2000 };
 
 typedef struct gauge {
-  char *name, *label; /* label may be NULL */
+  char *name, *label, *tenant; /* label and tenant may be NULL */
   int64_t value;
 } gauge;
 
@@ -47,9 +47,14 @@ static void look_free(look *l) {
   for (size_t i = 0; i < l->count; i++) {
     free(l->gauges[i].name);
     free(l->gauges[i].label);
+    free(l->gauges[i].tenant);
   }
   free(l->gauges);
   *l = (look){0};
+}
+
+static char *copy(trilha_text text) {
+  return text.data == NULL ? NULL : strndup(text.data, text.size);
 }
 
 static trilha_status keep(void *user, const trilha_outbox_gauge *g) {
@@ -63,10 +68,10 @@ static trilha_status keep(void *user, const trilha_outbox_gauge *g) {
     l->room = room;
   }
   gauge *kept = &l->gauges[l->count++];
-  *kept = (gauge){.name = strndup(g->name.data, g->name.size),
-                  .label = g->label.data == NULL ? NULL : strndup(g->label.data, g->label.size),
-                  .value = g->value};
-  return kept->name == NULL || (g->label.data != NULL && kept->label == NULL) ? TRILHA_NO_MEMORY : TRILHA_OK;
+  *kept = (gauge){.name = copy(g->name), .label = copy(g->label), .tenant = copy(g->tenant), .value = g->value};
+  bool failed = kept->name == NULL || (g->label.data != NULL && kept->label == NULL) ||
+                (g->tenant.data != NULL && kept->tenant == NULL);
+  return failed ? TRILHA_NO_MEMORY : TRILHA_OK;
 }
 
 static trilha_status look_at(watched *w, look *l, trilha_error *err) {
@@ -113,10 +118,6 @@ static void *watch(void *user) {
 }
 
 /* --- beginning and ending ---------------------------------------------------------------------------------------- */
-
-static char *copy(trilha_text text) {
-  return text.data == NULL ? NULL : strndup(text.data, text.size);
-}
 
 static bool copy_sources(trilha_outboxes *all, const trilha_config_source *sources, size_t count) {
   all->sources = calloc(count, sizeof *all->sources);
@@ -183,6 +184,7 @@ static bool is_up(const watched *w) {
 typedef struct metric {
   const char *gauge, *name, *type, *label, *help;
   bool seconds; /* the value is in microseconds */
+  bool tenants; /* names tenants, which has to be asked for */
 } metric;
 
 static const metric METRICS[] = {
@@ -202,8 +204,14 @@ static const metric METRICS[] = {
     {"dead", "trilha_outbox_lanes_dead", "gauge", "destination", "Lanes that a dead letter blocks.", false},
     {"behind_dead", "trilha_outbox_messages_behind_dead", "gauge", "destination",
      "Messages that wait behind dead letters, at most: those of other destinations count too.", false},
-    {"tenant", "trilha_outbox_tenant_lanes", "gauge", "tenant", "Lanes with work, of the tenants with the most.",
-     false},
+    {"tenants_at_quota", "trilha_outbox_tenants_at_quota", "gauge", "destination",
+     "Tenants that have all the lanes in flight that one may have, while more of theirs are due.", false},
+    {"tenant_quota", "trilha_outbox_tenant_quota", "gauge", "destination",
+     "Most lanes of one tenant in flight: the smallest quota of the workers that take lanes.", false},
+    {"tenant_at_quota", "trilha_outbox_tenant_at_quota_lanes", "gauge", "destination",
+     "Lanes in flight of a tenant that has all that one may have, while more of its are due.", false, .tenants = true},
+    {"tenant", "trilha_outbox_tenant_lanes", "gauge", "tenant",
+     "Lanes with messages, dead ones too, of the tenants with the most.", false, .tenants = true},
     {"sent", "trilha_outbox_sent_total", "counter", NULL, "Messages that destinations accepted, as workers told.",
      false},
     {"failed", "trilha_outbox_attempts_failed_total", "counter", NULL, "Attempts that failed, as workers told.", false},
@@ -236,6 +244,8 @@ static void write_sample(const watched *w, const metric *m, const gauge *g, tril
   trilha_metrics_label(out, "source", w->name);
   if (m->label != NULL) trilha_buffer_add_char(out, ',');
   if (m->label != NULL) trilha_metrics_label(out, m->label, g->label);
+  if (g->tenant != NULL) trilha_buffer_add_char(out, ',');
+  if (g->tenant != NULL) trilha_metrics_label(out, "tenant", g->tenant);
   trilha_buffer_add_char(out, '}');
   write_value(out, m, g->value);
 }
@@ -263,7 +273,7 @@ void trilha_outboxes_write_metrics(trilha_outboxes *all, trilha_buffer *out) {
   if (all != NULL) write_up(all, out);
   for (size_t i = 0; i < sizeof METRICS / sizeof METRICS[0]; i++) {
     const metric *m = &METRICS[i];
-    if (strcmp(m->gauge, "tenant") == 0 && (all == NULL || !all->tenants)) continue;
+    if (m->tenants && (all == NULL || !all->tenants)) continue;
     trilha_metrics_head(out, m->name, m->type, m->help);
     if (all != NULL) write_samples(all, m, out);
   }
@@ -282,6 +292,7 @@ static void write_source(const watched *w, trilha_buffer *out) {
     trilha_buffer_add_string(out, i == 0 ? "{" : ",{");
     trilha_add_member(out, true, "name", g->name);
     trilha_add_member(out, false, "of", g->label);
+    if (g->tenant != NULL) trilha_add_member(out, false, "tenant", g->tenant);
     trilha_buffer_add_format(out, ",\"value\":%lld}", (long long)g->value);
   }
   trilha_buffer_add_string(out, "]}");

@@ -115,6 +115,7 @@ typedef struct trilha_worker_beat {
   int64_t expected_ms;       /* by when the next one comes */
   trilha_text holds;         /* a JSON object: of each destination why its lanes are left alone, "" when they are not;
                                 obligatory in a beat */
+  int64_t tenant_quota;      /* most lanes of one tenant in flight for one destination */
   trilha_relay_counts since; /* the last one */
 } trilha_worker_beat;
 
@@ -265,6 +266,8 @@ typedef struct trilha_outbox_operations {
   trilha_status (*import_batch)(trilha_outbox_store *store, trilha_outbox_import_step *step, trilha_error *err);
 
   trilha_status (*gauges)(trilha_outbox_store *store, trilha_outbox_gauge_visit visit, void *user, trilha_error *err);
+  /* NOT_FOUND (OUTBOX_NOT_INSTALLED), too, when it was installed by a version that did not know quotas. */
+  trilha_status (*quotas)(trilha_outbox_store *store, trilha_outbox_quota_visit visit, void *user, trilha_error *err);
 
   /* One transaction. */
   trilha_status (*purge_messages)(trilha_outbox_store *store, trilha_purge_batch *batch, trilha_error *err);

@@ -209,6 +209,33 @@ bool trilha_backlog_claim(PGconn *sql, const char *schema, int64_t lanes, trilha
   return true;
 }
 
+bool trilha_backlog_quotas(PGconn *sql, const char *schema, int64_t lanes, int64_t *ret_tenants, int64_t *ret_buffers) {
+  char text[24];
+  int64_t took_us = 0;
+  snprintf(text, sizeof text, "%lld", (long long)lanes);
+  const char *const values[] = {text};
+  static const char worker[] =
+      "INSERT INTO {p}outbox_worker (worker, destinations, threads, started_at, seen_at, expected_by, holds, "
+      "tenant_quota) SELECT 'bench', d.name, 1, now(), now(), now() + interval '1 hour', jsonb_build_object(d.name, "
+      "''), "
+      "$1::int8 FROM {p}outbox_destination d WHERE d.destination = 0 ON CONFLICT (worker) DO UPDATE SET tenant_quota = "
+      "excluded.tenant_quota";
+  if (!run(sql, schema, worker, 1, values) ||
+      !run(sql, schema, "SELECT count(*) FROM {p}outbox_claim(0::smallint, 'bench', '', $1::int8, $1::int8, 600000)", 1,
+           values))
+    return false;
+  PGresult *r = NULL;
+  for (int i = 0; i < 2; i++) { /* the first reads what the session keeps of each index */
+    PQclear(r);
+    r = counted(sql, schema, "SELECT sum(q.tenants) FROM {p}outbox_quotas() q WHERE q.tenant_id IS NULL", 0, NULL,
+                ret_buffers, &took_us);
+    if (r == NULL) return false;
+  }
+  *ret_tenants = number_at(r, 0);
+  PQclear(r);
+  return true;
+}
+
 bool trilha_backlog_warm(PGconn *sql, const char *schema, int64_t run_length) {
   trilha_batch_cost cost;
   return trilha_backlog_batch(sql, schema, 1, 1, run_length, &cost) &&

@@ -45,6 +45,10 @@ typedef struct trilha_backlog_floor {
   char since[TRILHA_BACKLOG_TIME_SIZE], leased_since[TRILHA_BACKLOG_TIME_SIZE];
 } trilha_backlog_floor;
 
+/* Puts `lanes` lanes under lease, and asks who holds a quota of so many: the buffers of the question. */
+bool trilha_backlog_quotas(struct pg_conn *sql, const char *schema, int64_t lanes, int64_t *ret_tenants,
+                           int64_t *ret_buffers);
+
 /* Claims up to `lanes` lanes of the only tenant behind `floor`, which is moved on. */
 bool trilha_backlog_claim(struct pg_conn *sql, const char *schema, int64_t lanes, trilha_backlog_floor *floor,
                           int64_t *ret_lanes, int64_t *ret_buffers);

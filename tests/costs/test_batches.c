@@ -108,6 +108,23 @@ static void a_look_where_everything_is_blocked_touches_under_10_buffers(void **s
   trilha_producer_close(&p);
 }
 
+/* One tenant holds its quota; what waits behind it is not looked at. */
+static void who_holds_a_quota_is_found_at_the_same_cost_whatever_waits(void **state) {
+  enum { LEASES = 8, MOST = 150 };
+  trilha_producer p = open_outbox(state);
+  int64_t small = 0, large = 0, tenants = 0;
+  fill(&p, (trilha_backlog){.messages = SMALL, .tenants = 1});
+  if (!trilha_backlog_quotas(p.pg, "billing", LEASES, &tenants, &small)) fail_msg("%s", PQerrorMessage(p.pg));
+  assert_int_equal(tenants, 1);
+  fill(&p, (trilha_backlog){.messages = LARGE, .tenants = 1});
+  if (!trilha_backlog_quotas(p.pg, "billing", LEASES, &tenants, &large)) fail_msg("%s", PQerrorMessage(p.pg));
+  assert_int_equal(tenants, 1);
+  print_message("# who holds a quota: %lld buffers, %lld with a hundred times as much waiting\n", (long long)small,
+                (long long)large);
+  assert_in_range(100 * large, 1, MOST * small);
+  trilha_producer_close(&p);
+}
+
 /* Claims, and gives back at once. */
 static int64_t claim_behind(const trilha_producer *p, trilha_backlog_floor *floor) {
   int64_t lanes = 0, buffers = 0;
@@ -152,6 +169,7 @@ int main(void) {
       ON_STORE(a_batch_costs_the_same_whatever_a_hundred_tenants_have_in_the_outbox),
       ON_STORE(what_is_behind_a_dead_head_costs_nothing),
       ON_STORE(a_look_where_everything_is_blocked_touches_under_10_buffers),
+      ON_STORE(who_holds_a_quota_is_found_at_the_same_cost_whatever_waits),
       ON_STORE(a_claim_costs_the_same_however_much_was_settled_under_a_held_snapshot),
   };
   if (trilha_fixture_skips()) return 0;

@@ -60,6 +60,20 @@ class Outbox:
         db.close()
         return message_id
 
+    def say_for_many(self, tenants):
+        """One message of each: tenant-1 and so on."""
+        values = f"'invoice', '1', 'invoice.issued', '1.0.0', '{{}}', 'billing', '{CORRELATION}'"
+        if KIND == "postgresql":
+            test_postgres.psql(self.url, "-At", "-c", f"SELECT count(*) FROM generate_series(1, {tenants}) i, "
+                               f"LATERAL billing.outbox_enqueue('tenant-' || i, {values}::uuid)")
+            return
+        db = sqlite3.connect(self.url[len("sqlite:"):], timeout=30)
+        for i in range(tenants):
+            db.execute("INSERT INTO billing_outbox_enqueue (tenant_id, aggregate_type, aggregate_key, message_type, version, payload, origin, "
+                       f"correlation_id) VALUES ('tenant-{i}', {values})")
+        db.commit()
+        db.close()
+
     def ask(self, sql):
         """Rows of a query on the producer's tables, as texts; {p} stands before their names."""
         if KIND == "postgresql":

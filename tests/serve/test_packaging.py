@@ -18,6 +18,41 @@ def test_the_alerts_are_sound_to_prometheus():
     assert done.returncode == 0, done
 
 
+# Of two destinations, one at its quota whenever it is looked at but for moments, one now and then.
+RULES_TEST = """
+rule_files: ["{rules}"]
+evaluation_interval: 30s
+tests:
+  - interval: 30s
+    input_series:
+      - series: 'trilha_outbox_tenants_at_quota{{source="billing",destination="erp"}}'
+        values: '0x9 1 0 1 1 0 1x60 0x30'
+      - series: 'trilha_outbox_tenants_at_quota{{source="billing",destination="log"}}'
+        values: '0 0 1 0 0 0 0 0 1 0x60 1 1 0x40'
+    alert_rule_test:
+      - {{eval_time: 19m, alertname: TrilhaOutboxTenantAtQuota, exp_alerts: []}}
+      - eval_time: 22m
+        alertname: TrilhaOutboxTenantAtQuota
+        exp_alerts:
+          - exp_labels: {{source: billing, destination: erp, severity: warning}}
+            exp_annotations:
+              summary: 1 tenants of billing hold their whole quota of erp
+              description: More of theirs is due all the while. trilha outbox status tells who; trilha outbox lanes --tenant tells what.
+      - {{eval_time: 44m, alertname: TrilhaOutboxTenantAtQuota, exp_alerts: []}}
+"""
+
+
+def test_a_tenant_that_stays_at_its_quota_is_told_and_one_that_was_there_for_moments_is_not():
+    if shutil.which("promtool") is None:
+        tap.skip("promtool is not installed")
+    with tempfile.TemporaryDirectory() as folder:
+        path = folder + "/test.yaml"
+        with open(path, "w", encoding="utf-8") as test:
+            test.write(RULES_TEST.format(rules=PACKAGING / "prometheus-rules.yaml"))
+        done = subprocess.run(["promtool", "test", "rules", path], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_alerts_and_dashboard_name_metrics_that_the_server_has():
     dashboard = json.loads((PACKAGING / "grafana-dashboard.json").read_text())
     texts = re.findall(r"expr: (.*)", (PACKAGING / "prometheus-rules.yaml").read_text())

@@ -146,8 +146,15 @@ FROM {{p}}inbox_conflicts($1::text, $2::text, $3::uuid, $4::int8, $5::int8) c;
 
 -- name: worker_beat
 -- $1 worker, $2 its destinations, $3 threads, $4 by when the next beat is expected, in ms; since the last: $5 sent, $6 failed, $7 dead letters, $8 fenced; $9 what it
--- holds.
+-- holds; $10 its quota for one tenant.
+SELECT {{p}}outbox_worker_beat($1::text, $2::text, $3::int8, $4::int8, $5::int8, $6::int8, $7::int8, $8::int8, $9::text, $10::int8);
+
+-- name: worker_beat_before
+-- worker_beat, of an outbox that was not installed anew since workers tell their quota.
 SELECT {{p}}outbox_worker_beat($1::text, $2::text, $3::int8, $4::int8, $5::int8, $6::int8, $7::int8, $8::int8, $9::text);
+
+-- name: quotas
+SELECT q.destination, q.quota, q.tenants, q.tenant_id, q.leases FROM {{p}}outbox_quotas() q;
 
 -- name: worker_end
 -- $1 worker; since its last beat: $2 sent, $3 failed, $4 dead letters, $5 fenced.

@@ -404,6 +404,31 @@ DELETE FROM {{p}}outbox_worker WHERE expected_us < ?1;
 -- ?1 worker, ?2 its destinations, ?3 threads, ?4 now_us, ?5 by when the next beat is expected, ?6 what it holds.
 INSERT INTO {{p}}outbox_worker (worker, destinations, threads, started_us, seen_us, expected_us, holds) VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6);
 
+-- name: worker_quota
+-- ?1 worker, ?2 its quota for one tenant. An outbox that was not installed anew since has no such column.
+UPDATE {{p}}outbox_worker SET tenant_quota = ?2 WHERE worker = ?1 AND tenant_quota IS NOT ?2;
+
+-- name: quotas
+-- ?1 now_us. Of each destination that a worker takes lanes for the smallest quota of its workers, and how many tenants hold it while more of theirs is due; then
+-- those tenants, up to 100, those with the most leases first. Indexes: outbox_lane_leased, an entry for each lane in flight; outbox_lane_due, the first of a tenant
+-- that holds its quota. Never what waits behind it.
+WITH quota AS MATERIALIZED (SELECT d.destination, d.name, min(w.tenant_quota) AS quota FROM {{p}}outbox_worker w, json_each(w.holds) j
+        JOIN {{p}}outbox_destination d ON d.name = j.key
+        WHERE w.expected_us >= ?1 AND w.drain_us IS NULL AND j.value = '' AND w.tenant_quota IS NOT NULL GROUP BY d.destination, d.name),
+full_hand AS MATERIALIZED (SELECT q.destination, q.quota, l.tenant_id, count(*) AS leases
+    FROM quota q CROSS JOIN {{p}}outbox_lane l INDEXED BY {{p}}outbox_lane_leased ON l.destination = q.destination AND l.state = 'L' AND l.due_us > ?1
+    GROUP BY q.destination, q.quota, l.tenant_id HAVING count(*) >= q.quota),
+at_quota AS MATERIALIZED (SELECT f.destination, f.tenant_id, f.leases FROM full_hand f
+    WHERE EXISTS (SELECT 1 FROM {{p}}outbox_lane l INDEXED BY {{p}}outbox_lane_due WHERE l.destination = f.destination AND l.tenant_id = f.tenant_id
+        AND l.state <> 'X' AND l.due_us <= ?1)),
+told (name, quota, tenants, tenant_id, leases) AS (
+    SELECT q.name, q.quota, count(a.tenant_id), NULL, coalesce(sum(a.leases), 0) FROM quota q LEFT JOIN at_quota a ON a.destination = q.destination
+        GROUP BY q.name, q.quota
+    UNION ALL
+    SELECT * FROM (SELECT q.name, q.quota, 1, a.tenant_id, a.leases FROM at_quota a JOIN quota q ON q.destination = a.destination
+        ORDER BY a.leases DESC, a.tenant_id LIMIT 100))
+SELECT name, quota, tenants, tenant_id, leases FROM told ORDER BY name, tenant_id; -- NULL before all names
+
 -- name: worker_end
 -- ?1 worker.
 DELETE FROM {{p}}outbox_worker WHERE worker = ?1;
@@ -517,6 +542,7 @@ UNION ALL SELECT 'behind_dead', destination, behind_dead FROM place
 UNION ALL SELECT 'backlog', destination, backlog FROM place
 UNION ALL SELECT 'head_age_us', destination, head_age_us FROM place
 UNION ALL SELECT * FROM (SELECT 'tenant', tenant_id, count(*) FROM lane WHERE tenant_id IS NOT NULL GROUP BY tenant_id ORDER BY 3 DESC, 2 LIMIT 100)
+UNION ALL SELECT 'tenants_rest', NULL, max(count(DISTINCT tenant_id) - 100, 0) FROM lane
 UNION ALL SELECT 'sent', NULL, sent FROM {{p}}outbox_total
 UNION ALL SELECT 'failed', NULL, failed FROM {{p}}outbox_total
 UNION ALL SELECT 'dead_letters', NULL, dead_letters FROM {{p}}outbox_total

@@ -10,6 +10,7 @@ typedef struct trilha_pg_outbox {
   trilha_outbox_store port; /* first */
   trilha_pg_store *s;       /* connections */
   int64_t timeout_ms;       /* of one call */
+  bool before_quotas;       /* installed by a version whose workers told no quota: those of this one do not either */
   pid_t pid;                /* a child after fork() is refused: the connections are its parent's */
   char schema[TRILHA_OUTBOX_SCHEMA_BYTES_MAX + 1];
   char prefix[TRILHA_OUTBOX_PREFIX_SIZE]; /* "schema". */
@@ -95,6 +96,8 @@ trilha_status trilha_pg_outbox_handlers(trilha_outbox_store *store, trilha_outbo
                                         trilha_error *err);
 
 /* outbox_upkeep.c */
+trilha_status trilha_pg_outbox_quotas(trilha_outbox_store *store, trilha_outbox_quota_visit visit, void *user,
+                                      trilha_error *err);
 trilha_status trilha_pg_outbox_gauges(trilha_outbox_store *store, trilha_outbox_gauge_visit visit, void *user,
                                       trilha_error *err);
 trilha_status trilha_pg_outbox_duties(trilha_outbox_store *store, trilha_outbox_duties *ret_duties, trilha_error *err);

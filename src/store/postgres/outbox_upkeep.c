@@ -1,7 +1,9 @@
 /* store/postgres/outbox_upkeep: who delivers, what the inbox holds, and purging. The rules are in sql/postgres/outbox.
  */
 #include <stdio.h>
+#include <string.h>
 
+#include "base/error.h"
 #include "base/uuid.h"
 #include "outbox.h"
 
@@ -129,8 +131,9 @@ static void add_counts(trilha_pg_parameters *p, const trilha_relay_counts *count
   trilha_pg_add_i64(p, counts->leases_lost);
 }
 
-trilha_status trilha_pg_outbox_worker_beat(trilha_outbox_store *store, const trilha_worker_beat *beat, bool *ret_drain,
-                                           trilha_error *err) {
+static trilha_status say_beat(trilha_outbox_store *store, const trilha_worker_beat *beat, bool *ret_drain,
+                              trilha_error *err) {
+  bool before = trilha_pg_outbox_of(store)->before_quotas;
   TRILHA_PG_PARAMETERS_SCOPED p;
   TRILHA_PG_RESULT_SCOPED *r = NULL;
   trilha_pg_parameters_init(&p);
@@ -140,8 +143,24 @@ trilha_status trilha_pg_outbox_worker_beat(trilha_outbox_store *store, const tri
   trilha_pg_add_i64(&p, beat->expected_ms);
   add_counts(&p, &beat->since);
   trilha_pg_add_text(&p, beat->holds);
-  trilha_status status = call(store, trilha_sql_postgres_outbox_worker_beat, &p, &r, err);
+  if (!before) trilha_pg_add_i64(&p, beat->tenant_quota);
+  trilha_status status =
+      call(store, before ? trilha_sql_postgres_outbox_worker_beat_before : trilha_sql_postgres_outbox_worker_beat, &p,
+           &r, err);
   if (status == TRILHA_OK) *ret_drain = trilha_pg_get_bool(r, 0, 0);
+  return status;
+}
+
+trilha_status trilha_pg_outbox_worker_beat(trilha_outbox_store *store, const trilha_worker_beat *beat, bool *ret_drain,
+                                           trilha_error *err) {
+  trilha_pg_outbox *o = trilha_pg_outbox_of(store);
+  trilha_error first = {0};
+  trilha_status status = say_beat(store, beat, ret_drain, &first);
+  if (status == TRILHA_OK || o->before_quotas || strcmp(first.code, "OUTBOX_NOT_INSTALLED") != 0)
+    return status == TRILHA_OK ? TRILHA_OK : trilha_error_copy(err, &first);
+  o->before_quotas = true;
+  status = say_beat(store, beat, ret_drain, err);
+  o->before_quotas = status == TRILHA_OK;
   return status;
 }
 
@@ -198,6 +217,21 @@ trilha_status trilha_pg_outbox_gauges(trilha_outbox_store *store, trilha_outbox_
     const trilha_outbox_gauge gauge = {
         .name = trilha_pg_get_text(r, i, 0), .label = trilha_pg_get_text(r, i, 1), .value = trilha_pg_get_i64(r, i, 2)};
     status = visit(user, &gauge);
+  }
+  return status;
+}
+
+trilha_status trilha_pg_outbox_quotas(trilha_outbox_store *store, trilha_outbox_quota_visit visit, void *user,
+                                      trilha_error *err) {
+  TRILHA_PG_RESULT_SCOPED *r = NULL;
+  trilha_status status = call(store, trilha_sql_postgres_outbox_quotas, NULL, &r, err);
+  for (int i = 0; status == TRILHA_OK && i < PQntuples(r); i++) {
+    const trilha_outbox_quota quota = {.destination = trilha_pg_get_text(r, i, 0),
+                                       .quota = trilha_pg_get_i64(r, i, 1),
+                                       .tenants = trilha_pg_get_i64(r, i, 2),
+                                       .tenant_id = trilha_pg_get_text(r, i, 3),
+                                       .leases = trilha_pg_get_i64(r, i, 4)};
+    status = visit(user, &quota);
   }
   return status;
 }

@@ -163,6 +163,8 @@ trilha_status trilha_sqlite_outbox_handlers(trilha_outbox_store *store, trilha_o
                                             trilha_error *err);
 
 /* outbox_upkeep.c */
+trilha_status trilha_sqlite_outbox_quotas(trilha_outbox_store *store, trilha_outbox_quota_visit visit, void *user,
+                                          trilha_error *err);
 trilha_status trilha_sqlite_outbox_gauges(trilha_outbox_store *store, trilha_outbox_gauge_visit visit, void *user,
                                           trilha_error *err);
 trilha_status trilha_sqlite_outbox_duties(trilha_outbox_store *store, trilha_outbox_duties *ret_duties,

@@ -177,6 +177,21 @@ static trilha_status add_counts(trilha_sqlite_connection *c, const char *prefix,
   return trilha_sqlite_outbox_run(c, add, NULL, err);
 }
 
+/* A file whose outbox a version before installed has no place for it, which is no failure. */
+static trilha_status say_quota(trilha_sqlite_connection *c, const char *prefix, const trilha_worker_beat *beat,
+                               trilha_error *err) {
+  TRILHA_SQLITE_SCOPED *quota = NULL;
+  trilha_status status = trilha_sqlite_outbox_prepare(c, prefix, trilha_sql_sqlite_outbox_worker_quota, &quota, err);
+  if (status == TRILHA_NOT_FOUND) {
+    trilha_error_clear(err);
+    return TRILHA_OK;
+  }
+  if (status != TRILHA_OK) return status;
+  trilha_sqlite_bind(quota, 1, beat->worker);
+  sqlite3_bind_int64(quota, 2, beat->tenant_quota);
+  return trilha_sqlite_outbox_run(c, quota, NULL, err);
+}
+
 static trilha_status beat_in(trilha_sqlite_connection *c, const char *prefix, const trilha_worker_beat *beat,
                              bool *ret_drain, trilha_error *err) {
   TRILHA_SQLITE_SCOPED *seen = NULL;
@@ -193,6 +208,7 @@ static trilha_status beat_in(trilha_sqlite_connection *c, const char *prefix, co
   *ret_drain = known && sqlite3_column_type(seen, 0) != SQLITE_NULL;
   status = known ? trilha_sqlite_execute(c, seen, err) /* to its end: an UPDATE with RETURNING is done then */
                  : begin_worker(c, prefix, beat, now_us, err);
+  if (status == TRILHA_OK) status = say_quota(c, prefix, beat, err);
   return status == TRILHA_OK ? add_counts(c, prefix, &beat->since, err) : status;
 }
 
@@ -328,6 +344,33 @@ trilha_status trilha_sqlite_outbox_gauges(trilha_outbox_store *store, trilha_out
                              .bind = bind_now,
                              .values = &now_us,
                              .tell = tell_gauge,
+                             .user = &listener};
+  return trilha_sqlite_outbox_read(store, &r, err);
+}
+
+typedef struct quota_listener {
+  trilha_outbox_quota_visit visit;
+  void *user;
+} quota_listener;
+
+static trilha_status tell_quota(sqlite3_stmt *row, void *user) {
+  const quota_listener *l = user;
+  const trilha_outbox_quota quota = {.destination = trilha_sqlite_borrow(row, 0),
+                                     .quota = sqlite3_column_int64(row, 1),
+                                     .tenants = sqlite3_column_int64(row, 2),
+                                     .tenant_id = trilha_sqlite_borrow(row, 3),
+                                     .leases = sqlite3_column_int64(row, 4)};
+  return l->visit(l->user, &quota);
+}
+
+trilha_status trilha_sqlite_outbox_quotas(trilha_outbox_store *store, trilha_outbox_quota_visit visit, void *user,
+                                          trilha_error *err) {
+  quota_listener listener = {visit, user};
+  int64_t now_us = trilha_clock_wall_us();
+  trilha_sqlite_reading r = {.query = trilha_sql_sqlite_outbox_quotas,
+                             .bind = bind_now,
+                             .values = &now_us,
+                             .tell = tell_quota,
                              .user = &listener};
   return trilha_sqlite_outbox_read(store, &r, err);
 }
