@@ -175,9 +175,14 @@ typedef struct trilha_consumer_options {
   unsigned lease_ms;  /**< default 15000; renewed by a thread of its own every third of it */
   unsigned batch_max; /**< events whose successes share one cursor move, at most 1000; default 1: every success moves it
                          before the next event starts. With batch_handler: events of one call, default 100 */
-  unsigned max_attempts; /**< attempts before this consumer's dead letter becomes failed_permanent (a first failure
-                            always waits); default: the handle's dead_letter_attempts_max */
-  bool once;             /**< end when caught up with the log as it stood at some moment */
+  unsigned max_attempts;      /**< attempts before this consumer's dead letter becomes failed_permanent (a first failure
+                                 always waits); default: the handle's dead_letter_attempts_max */
+  bool once;                  /**< end when caught up with the log as it stood at some moment */
+  trilha_guarantee guarantee; /**< what the handler promises, told to operators while the consumer has its lease and
+                                 after. Undeclared: durable. Atomic: every success has called
+                                 trilha_delivery_advance_in(); one that has not is a failure, so that the list never
+                                 says more than is so */
+  trilha_text because;        /**< of best effort: why it is no more; obligatory there */
 } trilha_consumer_options;
 
 /** Registers nothing yet; checks options. */
@@ -197,6 +202,24 @@ TRILHA_API void trilha_consumer_free(trilha_consumer *consumer);
  * LEASE_LOST) when the lease is gone: roll back then. Return OK from the handler only after your COMMIT succeeded. */
 TRILHA_API trilha_status trilha_delivery_advance_in(trilha_delivery *delivery, void *connection,
                                                     trilha_error *error) TRILHA_MUST_USE;
+
+/** What one handler of this store's events promises (ruling R37), for one type. Texts live for the call. */
+typedef struct trilha_handler_guarantee {
+  trilha_text handler; /**< "consumer": durable; "subscription": plain, of a process that runs now */
+  trilha_text colonia, tipo;
+  trilha_text grupo;       /**< of a consumer, "" unless named; absent of a subscription */
+  trilha_text guarantee;   /**< "atomic", "durable" or "best effort" */
+  trilha_text because;     /**< why no more than best effort; else absent */
+  trilha_text holder;      /**< "host:pid:random": who has it, or of a consumer had it last */
+  bool running;            /**< holds it now */
+  trilha_text declared_at; /**< since when a consumer says so; absent: it never said */
+} trilha_handler_guarantee;
+typedef trilha_status (*trilha_handler_guarantee_visit)(void *user, const trilha_handler_guarantee *handler);
+/** Every durable consumer that ever had its lease, and the plain subscriptions of every process that runs: those are
+ * known within some seconds of the first of a colony, and until 30 seconds after a process was killed. By colony, group
+ * and type. What relays serve is told by trilha_outbox_handlers(). */
+TRILHA_API trilha_status trilha_handlers_list(trilha *handle, trilha_handler_guarantee_visit visit, void *user,
+                                              trilha_error *error) TRILHA_MUST_USE;
 
 /** One cursor of one consumer, for operators. */
 typedef struct trilha_consumer_state {

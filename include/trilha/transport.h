@@ -92,15 +92,6 @@ typedef size_t (*trilha_capacity)(void *user, int64_t *ret_again_ms);
  * the relay. */
 typedef const char *(*trilha_holding)(void *user);
 
-/** What a handler promises about a message that it accepted (ruling R37). A relay is refused whose transport does not
- * declare it (GUARANTEE_INVALID); `trilha outbox guarantees` lists it for every destination. */
-typedef enum trilha_guarantee {
-  TRILHA_GUARANTEE_UNDECLARED = 0, /**< refused */
-  TRILHA_GUARANTEE_ATOMIC = 1,     /**< its effect commits with an inbox's acceptance: once */
-  TRILHA_GUARANTEE_DURABLE = 2,    /**< at least once: a repeat has the same id, by which the destination knows it */
-  TRILHA_GUARANTEE_BEST_EFFORT = 3 /**< a repeat may have its effect again, or what was accepted may be lost */
-} trilha_guarantee;
-
 typedef struct trilha_transport {
   trilha_text destination;
   trilha_send send; /**< one of send and begin */

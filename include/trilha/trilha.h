@@ -67,6 +67,18 @@ TRILHA_API trilha_status trilha_open(const trilha_options *options, trilha **ret
  * everything. NULL is allowed. */
 TRILHA_API void trilha_close(trilha *handle);
 
+/* --- guarantees ----------------------------------------------------------------------------------------- */
+
+/** What a handler promises about a message or an event that was handed to it (rulings R34, R37). `trilha guarantees`
+ * lists it for every handler. A relay is refused whose transport does not declare it (GUARANTEE_INVALID); a durable
+ * consumer that declares nothing is durable; a plain subscription is never more than best effort. */
+typedef enum trilha_guarantee {
+  TRILHA_GUARANTEE_UNDECLARED = 0,
+  TRILHA_GUARANTEE_ATOMIC = 1,     /**< its effect commits with an inbox's acceptance or its cursor: once */
+  TRILHA_GUARANTEE_DURABLE = 2,    /**< at least once: a repeat has the same id, by which it is known */
+  TRILHA_GUARANTEE_BEST_EFFORT = 3 /**< a repeat may have its effect again, or what was accepted may be lost */
+} trilha_guarantee;
+
 /* --- events -------------------------------------------------------------------------------------------- */
 
 /** Whether a payload is the one published or what redaction left of it (design: privacy). */

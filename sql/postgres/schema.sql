@@ -350,6 +350,16 @@ BEGIN
     END IF;
 END
 $$;
+CREATE FUNCTION core.handlers_list() RETURNS TABLE(colonia text, grupo text, tipo text, holder text, live boolean, guarantee text, because text, declared_at timestamp with time zone)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+    SELECT l.colonia, l.grupo, t.tipo, l.holder, l.expires_at > clock_timestamp(), g.guarantee, g.because, g.declared_at
+    FROM core.consumer_lease l CROSS JOIN LATERAL unnest(l.types) t (tipo)
+    LEFT JOIN core.handler_guarantee g ON g.colonia = l.colonia AND g.grupo = l.grupo
+    WHERE left(l.grupo, 5) <> 'live ' OR l.expires_at > clock_timestamp()
+    ORDER BY l.colonia COLLATE "C", l.grupo COLLATE "C", t.tipo COLLATE "C"
+$$;
 CREATE FUNCTION core.lease_acquire(p_colonia text, p_grupo text, p_holder text, p_types text[], p_lease_ms bigint, OUT token bigint, OUT held_by text) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -375,6 +385,20 @@ BEGIN
     IF token IS NULL THEN
         SELECT l.holder INTO held_by FROM core.consumer_lease l WHERE l.colonia = p_colonia AND l.grupo = p_grupo;
     END IF;
+END
+$$;
+CREATE FUNCTION core.lease_declare(p_colonia text, p_grupo text, p_token bigint, p_guarantee text, p_because text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+BEGIN
+    PERFORM 1 FROM core.consumer_lease WHERE colonia = p_colonia AND grupo = p_grupo AND token = p_token FOR SHARE;
+    IF NOT FOUND THEN RETURN false; END IF;
+    INSERT INTO core.handler_guarantee AS g (colonia, grupo, guarantee, because, declared_at)
+    VALUES (p_colonia, p_grupo, p_guarantee, p_because, clock_timestamp())
+    ON CONFLICT (colonia, grupo) DO UPDATE SET guarantee = excluded.guarantee, because = excluded.because, declared_at = excluded.declared_at
+    WHERE (g.guarantee, g.because) IS DISTINCT FROM (excluded.guarantee, excluded.because);
+    RETURN true;
 END
 $$;
 CREATE FUNCTION core.lease_extend(p_colonia text, p_grupo text, p_token bigint, p_lease_ms bigint) RETURNS boolean
@@ -579,6 +603,15 @@ CREATE SEQUENCE core.fencing_token
     NO MINVALUE
     NO MAXVALUE
     CACHE 1;
+CREATE TABLE core.handler_guarantee (
+    colonia character varying(100) NOT NULL,
+    grupo character varying(100) NOT NULL,
+    guarantee text NOT NULL,
+    because text,
+    declared_at timestamp(2) with time zone NOT NULL,
+    CONSTRAINT handler_guarantee_known CHECK ((guarantee = ANY (ARRAY['atomic'::text, 'durable'::text, 'best effort'::text]))),
+    CONSTRAINT handler_guarantee_reason_given CHECK (((guarantee <> 'best effort'::text) OR (because <> ''::text)))
+);
 CREATE TABLE core.registry_revision (
     only_row boolean DEFAULT true NOT NULL,
     revision bigint NOT NULL,
@@ -635,6 +668,8 @@ ALTER TABLE ONLY core.event_type_version
     ADD CONSTRAINT event_type_version_pkey PRIMARY KEY (tipo, versao);
 ALTER TABLE ONLY core.event_type_version
     ADD CONSTRAINT event_type_version_seq_key UNIQUE (seq);
+ALTER TABLE ONLY core.handler_guarantee
+    ADD CONSTRAINT handler_guarantee_pkey PRIMARY KEY (colonia, grupo);
 ALTER TABLE ONLY core.registry_revision
     ADD CONSTRAINT registry_revision_pkey PRIMARY KEY (only_row);
 ALTER TABLE ONLY core.reprocess_request
@@ -707,8 +742,14 @@ REVOKE ALL ON FUNCTION core.event_log_flush() FROM PUBLIC;
 GRANT ALL ON FUNCTION core.event_log_flush() TO trilha_writer;
 REVOKE ALL ON FUNCTION core.event_log_settle(lock_timeout_ms bigint, durable boolean, stay boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION core.event_log_settle(lock_timeout_ms bigint, durable boolean, stay boolean) TO trilha_writer;
+REVOKE ALL ON FUNCTION core.handlers_list() FROM PUBLIC;
+GRANT ALL ON FUNCTION core.handlers_list() TO trilha_reader;
+GRANT ALL ON FUNCTION core.handlers_list() TO trilha_writer;
+GRANT ALL ON FUNCTION core.handlers_list() TO trilha_operator;
 REVOKE ALL ON FUNCTION core.lease_acquire(p_colonia text, p_grupo text, p_holder text, p_types text[], p_lease_ms bigint, OUT token bigint, OUT held_by text) FROM PUBLIC;
 GRANT ALL ON FUNCTION core.lease_acquire(p_colonia text, p_grupo text, p_holder text, p_types text[], p_lease_ms bigint, OUT token bigint, OUT held_by text) TO trilha_writer;
+REVOKE ALL ON FUNCTION core.lease_declare(p_colonia text, p_grupo text, p_token bigint, p_guarantee text, p_because text) FROM PUBLIC;
+GRANT ALL ON FUNCTION core.lease_declare(p_colonia text, p_grupo text, p_token bigint, p_guarantee text, p_because text) TO trilha_writer;
 REVOKE ALL ON FUNCTION core.lease_extend(p_colonia text, p_grupo text, p_token bigint, p_lease_ms bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION core.lease_extend(p_colonia text, p_grupo text, p_token bigint, p_lease_ms bigint) TO trilha_writer;
 REVOKE ALL ON FUNCTION core.refuse_change() FROM PUBLIC;
@@ -783,6 +824,9 @@ GRANT INSERT(descricao),UPDATE(descricao) ON TABLE core.event_type_version TO tr
 GRANT INSERT(status),UPDATE(status) ON TABLE core.event_type_version TO trilha_writer;
 GRANT INSERT(schema) ON TABLE core.event_type_version TO trilha_writer;
 GRANT USAGE ON SEQUENCE core.event_type_version_seq_seq TO trilha_writer;
+GRANT SELECT ON TABLE core.handler_guarantee TO trilha_reader;
+GRANT SELECT ON TABLE core.handler_guarantee TO trilha_writer;
+GRANT SELECT ON TABLE core.handler_guarantee TO trilha_operator;
 GRANT SELECT ON TABLE core.registry_revision TO trilha_reader;
 GRANT SELECT ON TABLE core.registry_revision TO trilha_writer;
 GRANT SELECT ON TABLE core.registry_revision TO trilha_operator;

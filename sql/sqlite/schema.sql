@@ -194,6 +194,17 @@ CREATE TABLE core_fencing (
     token INTEGER NOT NULL
 ) STRICT;
 
+CREATE TABLE core_handler_guarantee (
+    colonia     TEXT NOT NULL,
+    grupo       TEXT NOT NULL,
+    guarantee   TEXT NOT NULL -- atomic: once; durable: at least once, and a repeat has the event's id; best effort: neither
+        CONSTRAINT core_handler_guarantee_known CHECK (guarantee IN ('atomic', 'durable', 'best effort')),
+    because     TEXT, -- why no more than best effort
+    declared_at TEXT NOT NULL,
+    PRIMARY KEY (colonia, grupo),
+    CONSTRAINT core_handler_guarantee_reason_given CHECK (guarantee <> 'best effort' OR because <> '')
+) STRICT;
+
 CREATE TABLE core_registry_revision (
     id       INTEGER PRIMARY KEY CONSTRAINT core_registry_revision_single CHECK (id = 1),
     revision INTEGER NOT NULL

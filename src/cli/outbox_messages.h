@@ -7,6 +7,7 @@
 #define SAY_ROUTE_REMOVED   "%s no longer goes to %s", "%s não vai mais para %s"
 #define SAY_NO_ROUTES       "no routes: no type is accepted yet", "nenhuma rota: nenhum tipo é aceito ainda"
 #define SAY_NO_DESTINATIONS "no destinations", "nenhum destino"
+#define SAY_NO_HANDLERS     "no handlers", "ninguém trata eventos ou mensagens"
 #define SAY_NO_LANES        "nothing is waiting", "nada espera"
 #define SAY_HELD_PATH                                                                     \
   "PATH_HELD: another dispatcher delivers that type; stop it, then `trilha outbox take`", \
@@ -64,6 +65,7 @@
 #define SAY_SOURCE_NOT_WITH                                                   \
   "--source and --all-sources stand for where and how: without --%s, please", \
       "--source e --all-sources dizem onde e como: sem --%s, por favor"
+#define SAY_CONFIG_WITHOUT_ALL "--config is for --all-sources", "--config é para --all-sources"
 #define SAY_CONFIG_WITHOUT_SOURCE \
   "--config is for --source NAME or --all-sources", "--config é para --source NAME ou --all-sources"
 #define SAY_NO_SOURCE_SERVES \

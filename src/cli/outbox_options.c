@@ -18,6 +18,13 @@
 #define REASON {"reason", 'r', TRILHA_CLI_TEXT, false, 0, "TEXT", {"why, for the trail (needed)", "por quê, para a trilha (obrigatória)"}}
 
 const trilha_cli_option trilha_cli_outbox_schema_options[] = {SCHEMA, END};
+const trilha_cli_option trilha_cli_guarantees_options[] = {
+    {"schema", 'S', TRILHA_CLI_TEXT, false, 0, "NAME",
+     {"also the outbox of this schema, or of this prefix, in the store's own database", "também o outbox deste schema, ou deste prefixo, no próprio banco do armazenamento"}},
+    {"all-sources", 0, TRILHA_CLI_FLAG, false, 0, NULL, {"also every outbox that the configuration registers", "também todo outbox que a configuração registra"}},
+    {"config", 'c', TRILHA_CLI_FILE, false, 0, "FILE",
+     {"the configuration; default: trilha.yaml, if it is there", "a configuração; padrão: trilha.yaml, se existir"}},
+    END};
 const trilha_cli_option trilha_cli_outbox_install_options[] = {
     SCHEMA,
     {"print-sql", 0, TRILHA_CLI_FLAG, false, 0, NULL,

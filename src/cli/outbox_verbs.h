@@ -106,6 +106,21 @@
    .options = trilha_cli_outbox_schema_options,                                                                         \
    .examples = {{"trilha outbox guarantees --schema billing", {"before a restore, say", "antes de uma restauração, digamos"}}}, \
    .run = trilha_cli_run_outbox_guarantees},                                                                            \
+  {.name = "guarantees",                                                                                                \
+   .summary = {"what each handler of events or messages guarantees", "o que garante cada um que trata eventos ou mensagens"}, \
+   .explains = {"Lists every handler with what it promises. Consumers are durable, at least once, and a repeat has the event's id; or they declare atomic: the cursor "\
+                "moves in the transaction of the effect, once. Subscriptions of a process that runs now are best effort: what it had not delivered is lost when it "\
+                "ends. Relays, with --schema or --all-sources, say it of each destination, as `trilha outbox guarantees` tells.", \
+                "Lista todos que tratam algo, com o que prometem. Consumidores são durable, ao menos uma vez, e uma repetição tem o id do evento; ou declaram atomic: "\
+                "o cursor avança na transação do efeito, uma vez. Inscrições de um processo em execução são best effort: o que ele não tinha entregue se perde quando "\
+                "termina. Relays, com --schema ou --all-sources, o dizem de cada destino, como mostra `trilha outbox guarantees`."}, \
+   .operands = "",                                                                                                      \
+   .shared = TRILHA_CLI_STORE | TRILHA_CLI_JSON,                                                                        \
+   .options = trilha_cli_guarantees_options,                                                                            \
+   .examples = {{"trilha guarantees", {"who handles this store's events", "quem trata os eventos deste armazenamento"}}, \
+                {"trilha guarantees --all-sources --json | jq 'select(.guarantee == \"best effort\")'",                  \
+                 {"what a crash may lose, of registered outboxes, too", "o que uma queda pode perder, também de outboxes registrados"}}}, \
+   .run = trilha_cli_run_guarantees},                                                                                   \
   {.noun = "outbox",                                                                                                    \
    .name = "show",                                                                                                      \
    .summary = {"one message and its status for each destination", "uma mensagem e seu estado em cada destino"},         \

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/uuid.h"
 #include "consumer/consumer_internal.h"
+#include "store/guarantee.h"
 
 static trilha_status bad_option(trilha_error *err, const char *what) {
   return trilha_error_set(err, TRILHA_USAGE, "CONSUMER_OPTION_INVALID", "%s", what);
@@ -36,6 +37,8 @@ static trilha_status check(const trilha_consumer_options *o, trilha_error *err) 
     return bad_option(err, "the sequence to start from must be 1 or more");
   if (o->lease_ms != 0 && o->lease_ms < TRILHA_CONSUMER_LEASE_LEAST_MS)
     return bad_option(err, "the lease must be 1000 ms or more");
+  if (o->guarantee != TRILHA_GUARANTEE_UNDECLARED && !trilha_guarantee_is_declared(o->guarantee, o->because))
+    return bad_option(err, "the guarantee is atomic, durable, or best effort with the reason in because");
   if (o->batch_max > TRILHA_CONSUMER_BATCH_MAX) return bad_option(err, "a batch has at most 1000 events");
   return TRILHA_OK;
 }
@@ -63,6 +66,8 @@ static trilha_status allocate(trilha_consumer *c, const trilha_consumer_options 
   c->options = *o;
   if (c->options.lease_ms == 0) c->options.lease_ms = TRILHA_CONSUMER_LEASE_MS;
   if (c->options.batch_max == 0) c->options.batch_max = o->batch_handler == NULL ? 1 : TRILHA_CONSUMER_BATCH_DEFAULT;
+  if (o->guarantee == TRILHA_GUARANTEE_UNDECLARED) c->options.guarantee = TRILHA_GUARANTEE_DURABLE;
+  c->options.because = o->guarantee == TRILHA_GUARANTEE_BEST_EFFORT ? keep(c, o->because, &ok) : (trilha_text){0};
   c->options.colonia = keep(c, o->colonia, &ok);
   c->options.grupo = keep(c, o->grupo, &ok);
   c->options.handler_nome = keep(c, o->handler_nome, &ok);
@@ -195,4 +200,50 @@ void trilha_consumer_states_release(trilha_consumer_states *states) {
   free(g->items);
   free(g);
   free(states);
+}
+
+/* --- what handlers promise ----------------------------------------------------------------------------------- */
+
+static const char live_group[] = "live "; /* and the holder: consumer/service */
+
+typedef struct guarantee_listener {
+  trilha_handler_guarantee_visit visit;
+  void *user;
+} guarantee_listener;
+
+static trilha_status tell_guarantee(void *user, const trilha_handler_row *row, trilha_error *err) {
+  const guarantee_listener *l = user;
+  const size_t mark = sizeof live_group - 1;
+  bool plain = row->grupo.size >= mark && memcmp(row->grupo.data, live_group, mark) == 0;
+  char declared[TRILHA_TIMESTAMP_SIZE];
+  (void)err;
+  trilha_handler_guarantee h = {.handler = TRILHA_TEXT("consumer"),
+                                .colonia = row->colonia,
+                                .tipo = row->tipo,
+                                .grupo = row->grupo,
+                                .guarantee = row->guarantee.data == NULL ? TRILHA_TEXT("durable") : row->guarantee,
+                                .because = row->because,
+                                .holder = row->holder,
+                                .running = row->live};
+  if (row->declared_at_us != INT64_MIN) {
+    trilha_timestamp_format(row->declared_at_us, declared);
+    h.declared_at = trilha_text_of(declared);
+  }
+  if (plain) {
+    h.handler = TRILHA_TEXT("subscription");
+    h.grupo = (trilha_text){0};
+    h.guarantee = trilha_text_of(trilha_guarantee_name(TRILHA_GUARANTEE_BEST_EFFORT));
+    h.because = TRILHA_TEXT("what its process had not delivered is lost when that ends");
+    h.holder = (trilha_text){row->grupo.data + mark, row->grupo.size - mark};
+  }
+  return l->visit(l->user, &h);
+}
+
+trilha_status trilha_consumer_handlers_list(trilha_store *store, trilha_handler_guarantee_visit visit, void *user,
+                                            trilha_error *err) {
+  guarantee_listener listener = {visit, user};
+  trilha_status status = store->delivery->handlers_list(store, trilha_deadline_in_ms(TRILHA_CONSUMER_STORE_MS),
+                                                        tell_guarantee, &listener, err);
+  if (status != TRILHA_OK) trilha_error_while(err, "listing handlers");
+  return status;
 }

@@ -27,6 +27,9 @@ trilha_status trilha_consumer_states_list(trilha_store *store, trilha_text colon
                                           trilha_error *err) TRILHA_MUST_USE;
 void trilha_consumer_states_release(trilha_consumer_states *states);
 
+trilha_status trilha_consumer_handlers_list(trilha_store *store, trilha_handler_guarantee_visit visit, void *user,
+                                            trilha_error *err) TRILHA_MUST_USE;
+
 /* What reprocessing works with. */
 typedef struct trilha_reprocessor {
   trilha_bus *bus;

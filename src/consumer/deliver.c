@@ -91,6 +91,15 @@ static trilha_status advance(void *user, void *connection, trilha_error *err) {
   return status;
 }
 
+/* It declared atomic, and its effect is somewhere without the cursor: what operators were told is not so. */
+static void refuse_promise(trilha_outcome *outcome) {
+  outcome->success = false;
+  trilha_buffer_clear(&outcome->message);
+  trilha_buffer_add_string(
+      &outcome->message,
+      "the consumer declares atomic, and the handler succeeded without trilha_delivery_advance_in()");
+}
+
 static void run_handler(call *now, trilha_outcome *outcome) {
   trilha_consumer *c = now->c;
   int64_t attempts = 0;
@@ -108,6 +117,7 @@ static void run_handler(call *now, trilha_outcome *outcome) {
                             .advance_user = now};
   c->advanced = false;
   trilha_protected_call(c->bus, &attempt, outcome);
+  if (outcome->success && c->options.guarantee == TRILHA_GUARANTEE_ATOMIC && !c->advanced) refuse_promise(outcome);
 }
 
 /* The cursors moved with the effect, or move now, or with their batch. */

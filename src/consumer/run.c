@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/uuid.h"
 #include "consumer/consumer_internal.h"
+#include "store/guarantee.h"
 
 enum { RETRY_MS = 1000, RECOVER_EVERY_MS = 5000 };
 
@@ -182,6 +183,13 @@ static trilha_status follow(trilha_consumer *c, page *p, trilha_error *err) {
   return status;
 }
 
+/* What the handler promises, before it is called. A lease that was lost meanwhile is taken anew. */
+static trilha_status declare(trilha_consumer *c, trilha_error *err) {
+  return c->store->delivery->lease_declare(c->store, &c->lease,
+                                           trilha_text_of(trilha_guarantee_name(c->options.guarantee)),
+                                           c->options.because, soon(), err);
+}
+
 /* OK with a lease, or OK without one when asked to stop (lease.token 0). */
 static trilha_status stand_by(trilha_consumer *c, trilha_error *err) {
   const trilha_delivery_operations *op = c->store->delivery;
@@ -194,6 +202,7 @@ static trilha_status stand_by(trilha_consumer *c, trilha_error *err) {
     trilha_error own = {0};
     trilha_status status = op->lease_acquire(c->store, &c->lease, c->types, c->options.type_count, c->options.lease_ms,
                                              holder, soon(), &own);
+    if (status == TRILHA_OK) return declare(c, err);
     if (status != TRILHA_CONFLICT) return trilha_error_copy(err, &own) == TRILHA_OK ? status : own.status;
     if (!said) {
       trilha_fields fields = {0};

@@ -199,6 +199,12 @@ trilha_status trilha_consumers_list(trilha *handle, trilha_text colonia, trilha_
   return status == TRILHA_OK ? trilha_consumer_states_list(handle->store, colonia, ret_states, error) : status;
 }
 
+trilha_status trilha_handlers_list(trilha *handle, trilha_handler_guarantee_visit visit, void *user,
+                                   trilha_error *error) {
+  trilha_status status = check(handle, visit != NULL, "the visitor", error);
+  return status == TRILHA_OK ? trilha_consumer_handlers_list(handle->store, visit, user, error) : status;
+}
+
 void trilha_consumer_states_free(trilha_consumer_states *states) {
   trilha_consumer_states_release(states);
 }

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "json/json.h"
 #include "relay/relay_internal.h"
+#include "store/guarantee.h"
 
 enum { BEATS_MISSED_MAX = 3 }; /* then, and when a send's time-out is over too, the relay counts as silent */
 
@@ -51,7 +52,7 @@ static void declare(trilha_relay *relay, trilha_outbox_store *store) {
     const trilha_transport *t = &relay->transports[i];
     const trilha_handler_declaration said = {
         .destination = t->destination,
-        .guarantee = trilha_text_of(trilha_relay_guarantee(t)),
+        .guarantee = trilha_text_of(trilha_guarantee_name(t->guarantee)),
         .because = t->because == NULL ? (trilha_text){0} : trilha_text_of(t->because),
         .worker = owner_of(relay)};
     trilha_error why = {0};

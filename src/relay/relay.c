@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/uuid.h"
 #include "relay/relay_internal.h"
+#include "store/guarantee.h"
 
 /* --- options -------------------------------------------------------------------------------------------------------
  */
@@ -90,23 +91,12 @@ static char *join_destinations(const trilha_relay_options *o) {
   return trilha_buffer_take(&names, NULL);
 }
 
-enum { GUARANTEES = TRILHA_GUARANTEE_BEST_EFFORT + 1 };
-static const char *const guarantees[GUARANTEES] = {
-    [TRILHA_GUARANTEE_UNDECLARED] = "undeclared", /* never that of a relay: refused when one is made */
-    [TRILHA_GUARANTEE_ATOMIC] = "atomic",
-    [TRILHA_GUARANTEE_DURABLE] = "durable",
-    [TRILHA_GUARANTEE_BEST_EFFORT] = "best effort"};
-
-const char *trilha_relay_guarantee(const trilha_transport *transport) {
-  return guarantees[transport->guarantee];
-}
-
 /* Nobody may have to guess what a repeat does at a destination (ruling R37). */
 static trilha_status check_guarantees(const trilha_relay_options *o, trilha_error *err) {
   for (size_t i = 0; i < o->transport_count; i++) {
     const trilha_transport *t = &o->transports[i];
-    bool unexplained = t->guarantee == TRILHA_GUARANTEE_BEST_EFFORT && (t->because == NULL || t->because[0] == '\0');
-    if (t->guarantee != TRILHA_GUARANTEE_UNDECLARED && (unsigned)t->guarantee < GUARANTEES && !unexplained) continue;
+    const trilha_text because = t->because == NULL ? (trilha_text){0} : trilha_text_of(t->because);
+    if (trilha_guarantee_is_declared(t->guarantee, because)) continue;
     return trilha_error_set(
         err, TRILHA_USAGE, "GUARANTEE_INVALID",
         "the transport to %.*s says no guarantee: set trilha_transport.guarantee to atomic, durable, "

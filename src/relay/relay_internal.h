@@ -166,7 +166,6 @@ static inline bool trilha_relay_takes_more(const trilha_relay *relay) {
 }
 
 /* What it says of itself, for operators: constant text. */
-const char *trilha_relay_guarantee(const trilha_transport *transport);
 
 /* presence.c */
 /* Says in the outbox that the relay is there, when it is time; by then the worker's store is open. */

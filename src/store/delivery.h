@@ -56,6 +56,14 @@ typedef struct trilha_due_row { /* an event that a consumer has still to see, an
 } trilha_due_row;
 typedef trilha_status (*trilha_due_visit)(void *user, const trilha_due_row *row, trilha_error *err);
 
+typedef struct trilha_handler_row {         /* for `trilha guarantees`; one a type */
+  trilha_text colonia, grupo, tipo, holder; /* grupo of a process's plain subscriptions: "live HOLDER" */
+  bool live;
+  trilha_text guarantee, because; /* guarantee absent: it said none */
+  int64_t declared_at_us;         /* INT64_MIN: never */
+} trilha_handler_row;
+typedef trilha_status (*trilha_handler_visit)(void *user, const trilha_handler_row *row, trilha_error *err);
+
 typedef struct trilha_consumer_row {  /* for `trilha consumers list` */
   trilha_text colonia, grupo, holder; /* holder absent: nobody */
   bool live;                          /* its lease has not expired */
@@ -128,6 +136,14 @@ typedef struct trilha_delivery_operations {
   trilha_status (*lease_renew)(trilha_store *store, const trilha_lease *lease, int64_t lease_ms,
                                trilha_deadline deadline, trilha_error *err);
   trilha_status (*lease_release)(trilha_store *store, const trilha_lease *lease, trilha_deadline deadline,
+                                 trilha_error *err);
+
+  /* What the holder's handler promises; writes nothing where it was said before. CONFLICT LEASE_LOST. */
+  trilha_status (*lease_declare)(trilha_store *store, const trilha_lease *lease, trilha_text guarantee,
+                                 trilha_text because, trilha_deadline deadline, trilha_error *err);
+  /* By colony, group and type: every consumer that ever held its lease, and processes that hold that of their
+   * subscriptions now. */
+  trilha_status (*handlers_list)(trilha_store *store, trilha_deadline deadline, trilha_handler_visit visit, void *user,
                                  trilha_error *err);
 
   /* --- cursors (rulings R9, R12, R14, R15, R19) --- */

@@ -529,6 +529,40 @@ def test_consumers_list_has_the_names_that_programs_read():
         assert store.run("consumers", "list").out.splitlines()[0].split()[:4] == ["COLONIA", "GRUPO", "TIPO", "CURSOR"]
 
 
+def guarantees(store, *words):
+    outcome = store.run("guarantees", *words, "--json")
+    assert outcome.status == 0, outcome
+    return parsed(outcome.out)
+
+
+def test_one_verb_lists_what_every_handler_guarantees():
+    for store in stores():
+        assert guarantees(store) == [] and "no handlers" in store.run("guarantees").out
+        assert consume(store).status == 0
+        row, = guarantees(store)
+        assert list(row) == ["handler", "colonia", "grupo", "tipo", "running", "guarantee", "because", "declared_by", "declared_at"]
+        assert (row["handler"], row["colonia"], row["tipo"], row["running"], row["guarantee"], row["because"]) == (
+            "consumer", "D-4", TYPE, False, "durable", None)
+        url = store.url if hasattr(store, "url") else f"sqlite:{store.path}/trilha.db"
+        for words in (("install",), ("route", "*", "erp"), ("route", "*", "log")):
+            assert store.run("outbox", *words, "--store", url, "--schema", "billing").status == 0
+        assert store.run("worker", "run", "--store", url, "--schema", "billing", "--destination", "erp", "--once", "--exec", "true").status == 0
+        for words in (("--schema", "billing"), ("--all-sources", "--config", "sources.yaml")):
+            store.write("sources.yaml", f"store: '{url}'\nsources: [{{name: billing, store: '{url}', schema: billing}}]\n")
+            consumer, erp, log = guarantees(store, "--store", url, *words)
+            assert consumer == row
+            assert list(erp) == ["handler", "source", "destination", "guarantee", "because", "declared_by", "declared_at"]
+            assert [(h["handler"], h["source"], h["destination"], h["guarantee"]) for h in (erp, log)] == [
+                ("relay", "billing", "erp", "durable"), ("relay", "billing", "log", None)], (erp, log)
+            table = store.run("guarantees", "--store", url, *words).out.splitlines()
+            assert table[0].split() == ["HANDLER", "OF", "TIPO", "GUARANTEE", "BECAUSE", "DECLARED_BY", "SINCE"] and "billing/erp" in table[2], table
+        assert store.run("guarantees", "--config", "sources.yaml").status == 2
+        # What cannot be asked is told, and the list is not taken for whole.
+        store.write("sources.yaml", f"store: '{url}'\nsources: [{{name: away, store: 'sqlite:{store.path}/nowhere/x.db'}}]\n")
+        partly = store.run("guarantees", "--store", url, "--all-sources", "--config", "sources.yaml", "--json")
+        assert partly.status != 0 and parsed(partly.out) == [row] and partly.err, partly
+
+
 def test_messages_are_portuguese_under_a_portuguese_locale():
     with Store() as store:
         outcome = store.run("dlq", "reprocess", "--colony", "D-4", LC_ALL="pt_BR.UTF-8")

@@ -10,7 +10,7 @@ MAN = ROOT / "man"
 # Where a command's options are described; the rest is in trilha.1.
 PAGES = {"init": "trilha-init", "publish": "trilha-publish", "events": "trilha-events", "registry": "trilha-registry",
          "keyring": "trilha-keyring", "schema": "trilha-schema", "consume": "trilha-consume",
-         "consumers": "trilha-consumers", "dlq": "trilha-dlq", "outbox": "trilha-outbox", "worker": "trilha-outbox", "inbox": "trilha-outbox", "service": "trilha-outbox", "purge": "trilha-outbox", "source": "trilha-outbox",
+         "consumers": "trilha-consumers", "guarantees": "trilha-consumers", "dlq": "trilha-dlq", "outbox": "trilha-outbox", "worker": "trilha-outbox", "inbox": "trilha-outbox", "service": "trilha-outbox", "purge": "trilha-outbox", "source": "trilha-outbox",
          "audit": "trilha-audit", "errors": "trilha-errors", "serve": "trilha-serve", "config": "trilha-serve", "token": "trilha-serve"}
 
 

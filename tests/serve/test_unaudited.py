@@ -19,8 +19,9 @@ CORRELATION = "a8767a61-82e6-4978-b826-563ee88b6727"
 ACCEPTED = "01a22b42-62b6-70d6-925b-e4ab243a1dc6"
 TRAILS = ("core.audit_log", "billing.outbox_operation", "billing.outbox_upkeep", "billing.outbox_service_change")
 VIEWED = {"lanes": "trilha.outbox-lane.viewed", "inbox": "trilha.inbox-message.viewed", "inbox/conflicts": "trilha.inbox-conflict.viewed"}
-# That somebody works here, which is no action of an operator's: workers, how far an import is, a consumer's lease and the place for its cursors.
-PRESENCE = ("billing.outbox_worker", "billing.outbox_import", "core.consumer_lease", "core.colony_schema", "core.fencing")
+# That somebody works here, which is no action of an operator's: workers, how far an import is, a consumer's lease, what it promises and the place for its
+# cursors.
+PRESENCE = ("billing.outbox_worker", "billing.outbox_import", "core.consumer_lease", "core.handler_guarantee", "core.colony_schema", "core.fencing")
 REASON = ("--reason", "ticket 7")
 # Another dispatcher's table, and what its columns mean.
 FOREIGN = """

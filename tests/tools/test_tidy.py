@@ -165,6 +165,11 @@ def test_tree_that_keeps_the_rules_passes():
         assert "rules hold" in done.stdout
 
 
+def test_the_dump_of_the_migrations_may_be_long_and_no_other_sql():
+    with tree({"sql/postgres/schema.sql": "\n" * 801, "sql/postgres/queries/schema.sql": "\n" * 801}) as folder:
+        assert [path for path, _, _ in RULES["files_are_short"](Tree(folder))] == ["sql/postgres/queries/schema.sql"]
+
+
 def test_tree_that_breaks_a_rule_is_refused_with_place_and_rule():
     with tree({"src/log/append.c": "/* log/append: x. */\nstatic int count;\n"}) as folder:
         done = tidy(folder, "nothing_global_can_change")

@@ -45,7 +45,9 @@ def functions_of(source):
 
 def files_are_short(tree):
     for path, text in tree.texts():
-        # Lists that a program made are not read by people from top to bottom.
+        # Lists that a program made are not read by people from top to bottom; nor is the dump of what the migrations make.
+        if re.fullmatch(r"sql/[a-z]+/schema\.sql", path):
+            continue
         if path.endswith((".c", ".h", ".cc", ".py", ".sh", ".sql", ".build")) or path.startswith("tools/"):
             lines = text.count("\n")
             if lines > FILE_LINES_MAX:

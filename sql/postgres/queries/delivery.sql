@@ -64,6 +64,14 @@ SELECT a.token, a.held_by FROM core.lease_acquire($1::text, $2::text, $3::text, 
 -- Locks the lease's row. Index: consumer_lease_pkey.
 SELECT core.lease_extend($1::text, $2::text, $3::int8, $4::int8);
 
+-- name: lease_declare
+-- Share-locks the lease's row. Index: consumer_lease_pkey, handler_guarantee_pkey.
+SELECT core.lease_declare($1::text, $2::text, $3::int8, $4::text, $5::text);
+
+-- name: handlers_list
+-- No locks. Reads the leases, one a colony and group.
+SELECT h.colonia, h.grupo, h.tipo, h.holder, h.live, h.guarantee, h.because, h.declared_at FROM core.handlers_list() h;
+
 -- name: cursors_prepare
 -- Makes schema and table once. Index: colony_schema_pkey.
 SELECT core.cursors_prepare($1::text, $2::text);

@@ -123,6 +123,19 @@ SET holder = excluded.holder, token = excluded.token, boot_id = excluded.boot_id
 -- Needs the write transaction. Index: core_consumer_lease's own. Only under the token; boot_us 0 gives it back.
 UPDATE core_consumer_lease SET boot_id = ?4, boot_us = ?5 WHERE colonia = ?1 AND grupo = ?2 AND token = ?3;
 
+-- name: lease_declare
+-- Needs the write transaction, under the lease's token. Index: core_handler_guarantee's own. Writes nothing where it was said before.
+INSERT INTO core_handler_guarantee (colonia, grupo, guarantee, because, declared_at) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT (colonia, grupo) DO UPDATE SET guarantee = excluded.guarantee, because = excluded.because, declared_at = excluded.declared_at
+WHERE guarantee IS NOT excluded.guarantee OR because IS NOT excluded.because;
+
+-- name: handlers_list
+-- Reads the leases, one a colony and group: every type of every durable consumer that ever held its lease, and of every process that runs now and subscribed.
+SELECT l.colonia, l.grupo, t.value, l.holder, l.boot_id IS ?1 AND l.boot_us > ?2 AS live, g.guarantee, g.because, g.declared_at
+FROM core_consumer_lease l JOIN json_each(l.types) t LEFT JOIN core_handler_guarantee g ON g.colonia = l.colonia AND g.grupo = l.grupo
+WHERE substr(l.grupo, 1, 5) <> 'live ' OR (l.boot_id IS ?1 AND l.boot_us > ?2)
+ORDER BY l.colonia, l.grupo, t.value;
+
 -- name: lease_forget
 -- Needs the write transaction. Index: core_consumer_lease's own. What handles with plain subscriptions left behind.
 DELETE FROM core_consumer_lease WHERE colonia = ?1 AND grupo >= 'live ' AND grupo < 'live!' AND (boot_id <> ?2 OR boot_us <= ?3);

@@ -297,6 +297,41 @@ static trilha_status lease_release(trilha_store *store, const trilha_lease *leas
   return extend(store, lease, 0, deadline, err);
 }
 
+static trilha_status lease_declare(trilha_store *store, const trilha_lease *lease, trilha_text guarantee,
+                                   trilha_text because, trilha_deadline deadline, trilha_error *err) {
+  TRILHA_PG_PARAMETERS_SCOPED p;
+  TRILHA_PG_RESULT_SCOPED *result = NULL;
+  trilha_pg_parameters_init(&p);
+  trilha_pg_add_text(&p, lease->colonia);
+  trilha_pg_add_text(&p, lease->grupo);
+  trilha_pg_add_i64(&p, lease->token);
+  trilha_pg_add_text(&p, guarantee);
+  trilha_pg_add_text(&p, because);
+  trilha_status status =
+      trilha_pg_write_one(trilha_pg_of(store), trilha_sql_postgres_lease_declare, &p, deadline, &result, err);
+  if (status == TRILHA_OK && !trilha_pg_get_bool(result, 0, 0)) status = trilha_pg_lease_lost(err);
+  return status;
+}
+
+static trilha_status handlers_list(trilha_store *store, trilha_deadline deadline, trilha_handler_visit visit,
+                                   void *user, trilha_error *err) {
+  TRILHA_PG_RESULT_SCOPED *r = NULL;
+  const trilha_pg_step query = {.sql = trilha_sql_postgres_handlers_list};
+  trilha_status status = trilha_pg_read(trilha_pg_of(store), &query, 1, deadline, &r, err);
+  for (int i = 0; status == TRILHA_OK && i < PQntuples(r); i++) {
+    const trilha_handler_row row = {.colonia = trilha_pg_get_text(r, i, 0),
+                                    .grupo = trilha_pg_get_text(r, i, 1),
+                                    .tipo = trilha_pg_get_text(r, i, 2),
+                                    .holder = trilha_pg_get_text(r, i, 3),
+                                    .live = trilha_pg_get_bool(r, i, 4),
+                                    .guarantee = trilha_pg_get_text(r, i, 5),
+                                    .because = trilha_pg_get_text(r, i, 6),
+                                    .declared_at_us = PQgetisnull(r, i, 7) ? INT64_MIN : trilha_pg_get_time(r, i, 7)};
+    status = visit(user, &row, err);
+  }
+  return status;
+}
+
 /* --- requests ------------------------------------------------------------------------------------------------------
  */
 
@@ -403,6 +438,8 @@ const trilha_delivery_operations trilha_postgres_delivery = {
     .lease_acquire = lease_acquire,
     .lease_renew = extend,
     .lease_release = lease_release,
+    .lease_declare = lease_declare,
+    .handlers_list = handlers_list,
     .cursors_prepare = trilha_pg_cursors_prepare,
     .cursors_read = trilha_pg_cursors_read,
     .cursors_seed = trilha_pg_cursors_seed,

@@ -65,6 +65,10 @@ trilha_status trilha_sqlite_lease_acquire(trilha_store *store, trilha_lease *lea
                                           trilha_deadline deadline, trilha_error *err);
 trilha_status trilha_sqlite_lease_renew(trilha_store *store, const trilha_lease *lease, int64_t lease_ms,
                                         trilha_deadline deadline, trilha_error *err);
+trilha_status trilha_sqlite_lease_declare(trilha_store *store, const trilha_lease *lease, trilha_text guarantee,
+                                          trilha_text because, trilha_deadline deadline, trilha_error *err);
+trilha_status trilha_sqlite_handlers_list(trilha_store *store, trilha_deadline deadline, trilha_handler_visit visit,
+                                          void *user, trilha_error *err);
 trilha_status trilha_sqlite_lease_release(trilha_store *store, const trilha_lease *lease, trilha_deadline deadline,
                                           trilha_error *err);
 trilha_status trilha_sqlite_request_create(trilha_store *store, trilha_text colonia, trilha_text user_name,

@@ -192,6 +192,76 @@ trilha_status trilha_sqlite_lease_release(trilha_store *store, const trilha_leas
   return extend(trilha_sqlite_of(store), lease, 0, deadline, err);
 }
 
+/* --- what handlers promise -------------------------------------------------------------------------------------- */
+
+static trilha_status declare(trilha_sqlite_connection *c, const trilha_lease *lease, trilha_text guarantee,
+                             trilha_text because, trilha_error *err) {
+  sqlite3_stmt *s = NULL;
+  trilha_sqlite_moment m;
+  trilha_sqlite_moment_now(&m);
+  trilha_status status = trilha_sqlite_lease_check(c, lease, err);
+  if (status == TRILHA_OK) status = trilha_sqlite_prepare(c, TRILHA_SQLITE_LEASE_DECLARE, &s, err);
+  if (status != TRILHA_OK) return status;
+  trilha_sqlite_bind(s, 1, lease->colonia);
+  trilha_sqlite_bind(s, 2, lease->grupo);
+  trilha_sqlite_bind(s, 3, guarantee);
+  trilha_sqlite_bind(s, 4, because);
+  trilha_sqlite_bind(s, 5, trilha_text_of(m.now));
+  return trilha_sqlite_execute(c, s, err);
+}
+
+trilha_status trilha_sqlite_lease_declare(trilha_store *store, const trilha_lease *lease, trilha_text guarantee,
+                                          trilha_text because, trilha_deadline deadline, trilha_error *err) {
+  trilha_sqlite_store *s = trilha_sqlite_of(store);
+  trilha_sqlite_connection *c = NULL;
+  trilha_status status = trilha_sqlite_write_begin(s, deadline, &c, err);
+  if (status != TRILHA_OK) return status;
+  return trilha_sqlite_write_end(s, declare(c, lease, guarantee, because, err), err);
+}
+
+static trilha_status read_handler(sqlite3_stmt *s, trilha_arena *arena, trilha_handler_row *row, trilha_error *err) {
+  trilha_text declared = {0};
+  *row = (trilha_handler_row){.live = sqlite3_column_int(s, 4) == 1, .declared_at_us = INT64_MIN};
+  struct {
+    int column;
+    trilha_text *text;
+  } const texts[] = {{0, &row->colonia},   {1, &row->grupo},   {2, &row->tipo}, {3, &row->holder},
+                     {5, &row->guarantee}, {6, &row->because}, {7, &declared}};
+  trilha_status status = TRILHA_OK;
+  for (size_t i = 0; status == TRILHA_OK && i < sizeof texts / sizeof texts[0]; i++)
+    if (sqlite3_column_type(s, texts[i].column) != SQLITE_NULL)
+      status = trilha_sqlite_column(s, texts[i].column, arena, texts[i].text, err);
+  if (status != TRILHA_OK || declared.data == NULL) return status;
+  return trilha_sqlite_timestamp_read(declared, &row->declared_at_us, err);
+}
+
+trilha_status trilha_sqlite_handlers_list(trilha_store *store, trilha_deadline deadline, trilha_handler_visit visit,
+                                          void *user, trilha_error *err) {
+  trilha_sqlite_store *s = trilha_sqlite_of(store);
+  trilha_sqlite_connection *c = NULL;
+  sqlite3_stmt *list = NULL;
+  TRILHA_ARENA_SCOPED arena = {0};
+  trilha_sqlite_moment m;
+  trilha_sqlite_moment_now(&m);
+  trilha_status status = trilha_sqlite_read_begin(s, deadline, &c, err);
+  if (status != TRILHA_OK) return status;
+  status = trilha_sqlite_prepare(c, TRILHA_SQLITE_HANDLERS_LIST, &list, err);
+  if (status == TRILHA_OK) {
+    trilha_sqlite_bind(list, 1, trilha_text_of(m.boot_id));
+    sqlite3_bind_int64(list, 2, m.boot_us);
+  }
+  bool any = true;
+  while (status == TRILHA_OK && any) {
+    trilha_handler_row row;
+    status = trilha_sqlite_step(c, list, &any, err);
+    if (status == TRILHA_OK && any) status = read_handler(list, &arena, &row, err);
+    if (status == TRILHA_OK && any) status = visit(user, &row, err);
+  }
+  if (list != NULL) sqlite3_reset(list);
+  trilha_sqlite_read_end(s, c);
+  return status;
+}
+
 /* --- requests ------------------------------------------------------------------------------------------------------
  */
 

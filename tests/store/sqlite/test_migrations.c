@@ -117,7 +117,7 @@ static void an_older_database_is_refused_until_it_is_migrated(void **state) {
   fixture_run(f->path,
               "DROP TABLE core_audit_log; DROP TABLE core_fencing; DROP TABLE core_colony_schema; DROP TABLE "
               "core_consumer_lease;"
-              "DROP TABLE core_dead_letter_lease; DROP TABLE core_reprocess_request;"
+              "DROP TABLE core_dead_letter_lease; DROP TABLE core_reprocess_request; DROP TABLE core_handler_guarantee;"
               "DROP INDEX core_dead_letter_queue_colonia_sequence_idx;"
               "DELETE FROM core_trilha_migration WHERE name > '20261130010200'",
               said);

@@ -18,6 +18,7 @@ static const struct {
     {"schema_has_table", "SQLite's own list of objects has no index"},
     {"lease_rival", "the types of a lease, at most 64, are an array in its row"},
     {"lease_of_type", "the types of a lease, at most 64, are an array in its row"},
+    {"handlers_list", "operators are told of all leases, of which there are few, and of the types in each"},
     {"schema_objects", "SQLite's own list of objects has no index"},
 };
 
@@ -32,7 +33,7 @@ static bool may_scan(const char *name) {
 static bool may_sort(const char *name) {
   return strstr(name, "timestamp") != NULL || strcmp(name, "types_all") == 0 || strcmp(name, "types_of") == 0 ||
          strcmp(name, "schema_objects") == 0 || strcmp(name, "dead_letter_stats") == 0 ||
-         strcmp(name, "lease_of_type") == 0;
+         strcmp(name, "lease_of_type") == 0 || strcmp(name, "handlers_list") == 0;
 }
 
 static void plan_of(sqlite3 *db, const char *sql, char *out, size_t size) {
