@@ -168,6 +168,28 @@ static void put_aside(trilha_sending *lane) {
   trilha_relay_finish(lane);
 }
 
+/* SQLite keeps bytes that are no text as a text, and an id of any length: no destination gets what only looks like a
+ * message. */
+static bool is_malformed(const trilha_sending *lane) {
+  const trilha_outbox_row *row = &lane->messages[lane->at];
+  const trilha_lane_lease *lease = lane->lease;
+  const trilha_text texts[] = {row->payload,         lease->tenant_id,  lease->aggregate_type,
+                               lease->aggregate_key, row->message_type, row->origin,
+                               row->version,         row->company_id,   row->traceparent};
+  bool whole = row->message_id[0] != '\0' && row->correlation_id[0] != '\0';
+  for (size_t i = 0; whole && i < sizeof texts / sizeof texts[0]; i++)
+    whole = texts[i].size == 0 || trilha_utf8_valid(texts[i].data, texts[i].size);
+  return !whole;
+}
+
+static void refuse_malformed(trilha_sending *lane) {
+  trilha_error *why = &lane->result.error;
+  trilha_error_clear(why);
+  trilha_error_set(why, TRILHA_INVALID, "MESSAGE_MALFORMED",
+                   "an id of this message is none, or a text is no UTF-8: it can only be discarded");
+  end_with_failure(lane, TRILHA_INVALID, attempt_of(lane));
+}
+
 /* A send may begin only when it ends, with the margin, under the lease. False: no other can be begun now. */
 static bool dispatch_next(trilha_relay_round *round) {
   const trilha_relay_options *o = &round->worker->relay->options;
@@ -177,6 +199,8 @@ static bool dispatch_next(trilha_relay_round *round) {
     give_back(lane);
   else if (lane->messages[lane->at].held_by.data != NULL)
     put_aside(lane);
+  else if (is_malformed(lane))
+    refuse_malformed(lane);
   else if (lane->granted != TRILHA_OK)
     end_with_failure(lane, lane->granted, attempt_of(lane));
   else if (renew_below(lane, needed_ms) != TRILHA_OK)

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "outbox/producer.h"
 #include "support/expect.h"
+#include "trilha/relay.h"
 
 #define SHA "'4444444444444444444444444444444444444444444444444444444444444444'"
 
@@ -180,6 +181,54 @@ static void a_text_with_a_nul_is_refused(void **state) {
     assert_unsaid(&p, columns[i], value, "NUL");
   }
   assert_int_equal(messages(&p), 0);
+  trilha_producer_close(&p);
+}
+
+static trilha_status count_call(void *user, const trilha_envelope *message, trilha_error *err) {
+  (void)message;
+  (void)err;
+  ++*(int *)user;
+  return TRILHA_OK;
+}
+
+static int sent_by_a_relay(const trilha_fixture *f) {
+  int calls = 0;
+  const trilha_transport transport = {TRILHA_TEXT("everything"), count_call, &calls, .at_once = 1,
+                                      .guarantee = TRILHA_GUARANTEE_DURABLE};
+  const trilha_relay_options options = {
+      .outbox = trilha_producer_options(f), .transports = &transport, .transport_count = 1, .once = true};
+  trilha_relay *relay = NULL;
+  CHECKED(trilha_relay_new(&options, &relay, error));
+  CHECKED(trilha_relay_run(relay, error));
+  trilha_relay_free(relay);
+  return calls;
+}
+
+/* To say that bytes are no text costs SQLite's SQL more than a message is worth, so the relay looks. */
+static void bytes_that_are_no_text_reach_no_destination_and_hold_up_no_other_lane(void **state) {
+  static const char *const columns[] = {"payload",      "tenant_id", "aggregate_key",
+                                        "message_type", "origin",    "company_id"};
+  enum { COLUMNS = sizeof columns / sizeof columns[0] };
+  const trilha_fixture *f = *state;
+  trilha_producer p = trilha_producer_open(f, true);
+  for (size_t i = 0; i < COLUMNS; i++) {
+    bool payload = strcmp(columns[i], "payload") == 0;
+    const char *value =
+        p.pg != NULL
+            ? (payload ? "convert_from('\\x7b2261223a22ff227d', 'UTF8')" : "convert_from('\\x6e6f7461eda080', 'UTF8')")
+            : (payload ? "CAST(x'7b2261223a22ff227d' AS TEXT)" : "CAST(x'6e6f7461eda080' AS TEXT)");
+    char why[512] = "";
+    bool said = say(&p, columns[i], value, why, sizeof why);
+    assert_int_equal(said, p.pg == NULL); /* PostgreSQL's texts are texts */
+    if (!said) continue;
+    assert_said(&p, "aggregate_key", "'good'");
+    assert_int_equal(sent_by_a_relay(f), 1);
+    assert_int_equal(trilha_producer_count(&p,
+                                           "SELECT count(*) FROM {p}outbox_lane WHERE state = 'X' AND error_code = "
+                                           "'MESSAGE_MALFORMED'"),
+                     1);
+    trilha_producer_run(&p, "DELETE FROM {p}outbox_lane"); /* the next one is a head again */
+  }
   trilha_producer_close(&p);
 }
 
@@ -468,6 +517,7 @@ int main(void) {
       TEST(a_stored_time_that_is_out_of_bounds_is_told_as_the_nearest),
       TEST(a_version_is_judged_alike_on_both_stores),
       TEST(a_text_with_a_nul_is_refused),
+      TEST(bytes_that_are_no_text_reach_no_destination_and_hold_up_no_other_lane),
       TEST(a_payload_that_nests_without_end_is_refused_and_not_a_fault),
       TEST(an_ordered_inbox_refuses_what_would_lose_an_effect_without_a_word),
       TEST(the_sql_inbox_says_what_is_wrong_with_a_call),
