@@ -155,6 +155,8 @@ const trilha_cli_option trilha_cli_worker_options[] = {
      {"longest pause between attempts; default 300", "maior pausa entre tentativas; padrão 300"}},
     {"quota", 0, TRILHA_CLI_NUMBER, false, 1, "N",
      {"most lanes of one tenant in flight; default 8", "máximo de faixas de um inquilino em voo; padrão 8"}},
+    {"weight", 0, TRILHA_CLI_NUMBER, false, 1, "N",
+     {"threads that take lanes, each with a connection; default 1", "threads que tomam faixas, cada uma com uma conexão; padrão 1"}},
     {"service", 0, TRILHA_CLI_TEXT, false, 0, "CREDENTIAL",
      {"in whose name, where the outbox asks for a grant; default on PostgreSQL the login", "em nome de quem, onde o outbox exige concessão; padrão no PostgreSQL o login"}},
     {"once", 0, TRILHA_CLI_FLAG, false, 0, NULL, {"end when nothing is due", "terminar quando nada estiver vencido"}},

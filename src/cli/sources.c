@@ -73,6 +73,7 @@ void trilha_cli_source_relay(const trilha_config_source *source, trilha_relay_op
   options->attempts_max = (unsigned)source->attempts;
   options->backoff_max_ms = (unsigned)source->backoff_ms;
   options->tenant_quota = (unsigned)source->quota;
+  options->workers = (unsigned)source->weight;
   options->lanes = (unsigned)source->batch;
   options->run = (unsigned)source->run;
   options->scan_ms = (unsigned)source->scan_ms;

@@ -120,11 +120,10 @@ static int take_windows(trilha_cli *cli, const trilha_cli_args *args, trilha_rel
     int max;
     unsigned scale;
     unsigned *value;
-  } numbers[] = {{"timeout", SECONDS_MAX, 1000, &o->timeout_ms},
-                 {"lease", SECONDS_MAX, 1000, &o->lease_ms},
-                 {"backoff", SECONDS_MAX, 1000, &o->backoff_max_ms},
-                 {"attempts", COUNT_MAX, 1, &o->attempts_max},
-                 {"quota", COUNT_MAX, 1, &o->tenant_quota}};
+  } numbers[] = {
+      {"timeout", SECONDS_MAX, 1000, &o->timeout_ms},     {"lease", SECONDS_MAX, 1000, &o->lease_ms},
+      {"backoff", SECONDS_MAX, 1000, &o->backoff_max_ms}, {"attempts", COUNT_MAX, 1, &o->attempts_max},
+      {"quota", COUNT_MAX, 1, &o->tenant_quota},          {"weight", TRILHA_RELAY_WORKERS_MAX, 1, &o->workers}};
   int status = TRILHA_EXIT_OK;
   for (size_t i = 0; status == TRILHA_EXIT_OK && i < sizeof numbers / sizeof numbers[0]; i++)
     status = take_number(cli, args, numbers[i].name, numbers[i].max, numbers[i].scale, numbers[i].value);

@@ -122,7 +122,7 @@ typedef struct trilha_config_source {
   size_t destination_count;
   const trilha_config_callback *callbacks;
   size_t callback_count;
-  int64_t timeout_ms, margin_ms, lease_ms, attempts, backoff_ms, quota, batch, run;
+  int64_t timeout_ms, margin_ms, lease_ms, attempts, backoff_ms, quota, weight, batch, run;
   int64_t scan_ms; /* 0: as the store needs */
   int64_t messages_days, inbox_days, retry_days, restore_days;
 } trilha_config_source;

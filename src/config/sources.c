@@ -42,6 +42,7 @@ static const struct {
     {"attempts", offsetof(trilha_config_source, attempts)},
     {"backoff_ms", offsetof(trilha_config_source, backoff_ms)},
     {"quota", offsetof(trilha_config_source, quota)},
+    {"weight", offsetof(trilha_config_source, weight)},
     {"messages_days", offsetof(trilha_config_source, messages_days)},
     {"inbox_days", offsetof(trilha_config_source, inbox_days)},
     {"retry_days", offsetof(trilha_config_source, retry_days)},

@@ -73,6 +73,27 @@ def test_the_windows_of_a_source_are_the_relay_s():
         assert dead["status"] == "DeadLettered" and dead["attempts"] == 2, dead
 
 
+def test_a_source_has_as_many_threads_as_its_weight_and_the_command_line_goes_before_it():
+    with Sources() as sources:
+        sources.register(billing=", weight: 3")
+        for words, threads in (([], {"billing": 3, "stock": 1}), (["--weight", "2"], {"billing": 2, "stock": 2})):
+            running = sources.start("worker", "run", "--all-sources", "--destination", "log", "--stdout", *words)
+            try:
+                for name in sources.outboxes:
+                    sources.say(name)
+                program.read_lines(running, 2)  # by then each has told of itself
+                for name, expected in threads.items():
+                    rows = parsed(sources.run("worker", "list", "--json", "--store", f"sqlite:{name}.db", "--schema", name).out)
+                    assert [row["threads"] for row in rows if row["status"] != "silent"] == [expected], (words, rows)
+            finally:
+                running.send_signal(signal.SIGTERM)
+                running.communicate(timeout=program.TIMEOUT_S)
+        refused = worker(sources, "--all-sources", "--weight", "65")
+        assert refused.status == 2 and "64" in refused.err, refused
+        sources.register(billing=", weight: 0")
+        assert worker(sources, "--all-sources").status == 3
+
+
 def test_a_worker_of_several_sources_ends_all_of_them_when_it_is_stopped_or_one_fails():
     with Sources() as sources:
         running = sources.start("worker", "run", "--all-sources", "--destination", "log", "--stdout")
