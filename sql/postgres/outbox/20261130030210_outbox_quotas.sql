@@ -87,7 +87,14 @@ DECLARE
     home oid := (SELECT c.relnamespace FROM pg_catalog.pg_class c WHERE c.oid = '{{p}}outbox_lane'::pg_catalog.regclass);
     may record;
 BEGIN
-    REVOKE ALL ON FUNCTION {{p}}outbox_quotas(), {{p}}outbox_worker_beat(text, text, bigint, bigint, bigint, bigint, bigint, bigint, text, bigint) FROM PUBLIC;
+    -- First what PUBLIC has and default privileges gave, as for all others (20261130030200_outbox_grants).
+    FOR may IN SELECT DISTINCT p.oid::pg_catalog.regprocedure AS routine,
+                CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END AS role
+            FROM pg_catalog.pg_proc p CROSS JOIN LATERAL pg_catalog.aclexplode(coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))) a
+            WHERE p.pronamespace = home AND a.grantee <> p.proowner
+                AND (p.proname = 'outbox_quotas' OR (p.proname = 'outbox_worker_beat' AND p.pronargs = 10)) LOOP
+        EXECUTE pg_catalog.format('REVOKE ALL ON FUNCTION %s FROM %s', may.routine, may.role);
+    END LOOP;
     FOR may IN SELECT CASE p.proname WHEN 'outbox_gauges' THEN '{{p}}outbox_quotas()'
                 ELSE '{{p}}outbox_worker_beat(text, text, bigint, bigint, bigint, bigint, bigint, bigint, text, bigint)' END AS routine, r.rolname AS role
             FROM pg_catalog.pg_proc p CROSS JOIN LATERAL pg_catalog.aclexplode(p.proacl) a JOIN pg_catalog.pg_roles r ON r.oid = a.grantee
