@@ -31,7 +31,8 @@ enum {
 typedef struct trilha_message {
   trilha_text tenant_id;      /**< obligatory, 1–255 characters; single-tenant installations use "default" */
   trilha_text aggregate_type; /**< obligatory, 1–255 characters */
-  trilha_text aggregate_key;  /**< obligatory, 1–255 characters: with tenant and type, what keeps order */
+  trilha_text aggregate_key;  /**< obligatory, 1–255 characters: with tenant and type, together at most 2,400 bytes,
+                                   what keeps order */
   trilha_text message_type;   /**< obligatory, 1–255 characters; some route must take it */
   trilha_text version;        /**< obligatory, semantic, at most 20 characters */
   trilha_text payload;        /**< obligatory: JSON text of an object, at most 1,048,576 bytes; sent as it is */

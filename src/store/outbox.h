@@ -81,8 +81,9 @@ typedef struct trilha_inbox_place {
   unsigned char message_id[16];
   trilha_text tenant_id, consumer; /* borrowed from the text that was read */
 } trilha_inbox_place;
-enum { TRILHA_INBOX_NAME_MAX = 255 };    /* characters of a tenant, a consumer, an aggregate's type or key */
-enum { TRILHA_INBOX_PLACE_SIZE = 2200 }; /* two names of 255 characters of four bytes, and the rest */
+enum { TRILHA_INBOX_KEY_BYTES_MAX = 2640 }; /* of tenant, consumer, aggregate's type and key together */
+enum { TRILHA_INBOX_NAME_MAX = 255 };       /* characters of a tenant, a consumer, an aggregate's type or key */
+enum { TRILHA_INBOX_PLACE_SIZE = 2200 };    /* two names of 255 characters of four bytes, and the rest */
 /* message_id: as text. Gives `out` as a text. */
 trilha_text trilha_inbox_place_write(int64_t accepted_us, trilha_text message_id, trilha_text tenant_id,
                                      trilha_text consumer, char out[TRILHA_INBOX_PLACE_SIZE]);

@@ -184,6 +184,51 @@ static void a_text_with_a_nul_is_refused(void **state) {
   trilha_producer_close(&p);
 }
 
+/* Characters of `width` bytes that no compression makes shorter. */
+static trilha_text letters(char out[1024], int count, int width, unsigned seed) {
+  size_t at = 0;
+  for (int i = 0; i < count; i++) {
+    seed = seed * 1103515245U + 12345U;
+    at += trilha_utf8_put(out + at, width == 3 ? 0x4e00 + seed / 65536 % 0x5000 : 0x20000 + seed / 65536 % 0xa000);
+  }
+  return (trilha_text){out, at};
+}
+
+static void names_are_as_long_as_an_index_of_either_store_takes(void **state) {
+  trilha_producer p = trilha_producer_open(*state, true);
+  char tenant[1024], type[1024], key[1024], consumer[1024];
+  const struct {
+    int width, last; /* bytes of a character; characters of the key */
+    bool taken;
+  } cases[] = {{3, 255, true}, {4, 90, true}, {4, 91, false}, {4, 255, false}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    int width = cases[i].width;
+    trilha_message m = trilha_producer_message("acme", "1");
+    m.tenant_id = letters(tenant, 255, width, 1);
+    m.aggregate_type = letters(type, 255, width, 2);
+    m.aggregate_key = letters(key, cases[i].last, width, 3);
+    trilha_inbox_message in = {.tenant_id = m.tenant_id,
+                               .consumer = letters(consumer, 240 / width, width, 4),
+                               .message_id = TRILHA_TEXT("a8767a61-82e6-4978-b826-563ee88b6701"),
+                               .payload = TRILHA_TEXT("{}"),
+                               .aggregate_type = m.aggregate_type,
+                               .aggregate_key = m.aggregate_key,
+                               .aggregate_sequence = 1};
+    trilha_enqueued said;
+    trilha_inbox_answer answer;
+    trilha_error err = {0}, inbox_err = {0};
+    begin(&p);
+    assert_int_equal(trilha_producer_enqueue(&p, &m, &said, &err), cases[i].taken ? TRILHA_OK : TRILHA_INVALID);
+    assert_int_equal(strstr(err.text, "2400 bytes together") != NULL, !cases[i].taken);
+    trilha_producer_run(&p, "ROLLBACK");
+    begin(&p);
+    assert_int_equal(trilha_producer_accept(&p, &in, &answer, &inbox_err), cases[i].taken ? TRILHA_OK : TRILHA_INVALID);
+    assert_int_equal(strstr(inbox_err.text, "2640 bytes together") != NULL, !cases[i].taken);
+    trilha_producer_run(&p, "ROLLBACK");
+  }
+  trilha_producer_close(&p);
+}
+
 static trilha_status count_call(void *user, const trilha_envelope *message, trilha_error *err) {
   (void)message;
   (void)err;
@@ -517,6 +562,7 @@ int main(void) {
       TEST(a_stored_time_that_is_out_of_bounds_is_told_as_the_nearest),
       TEST(a_version_is_judged_alike_on_both_stores),
       TEST(a_text_with_a_nul_is_refused),
+      TEST(names_are_as_long_as_an_index_of_either_store_takes),
       TEST(bytes_that_are_no_text_reach_no_destination_and_hold_up_no_other_lane),
       TEST(a_payload_that_nests_without_end_is_refused_and_not_a_fault),
       TEST(an_ordered_inbox_refuses_what_would_lose_an_effect_without_a_word),

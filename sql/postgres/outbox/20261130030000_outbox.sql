@@ -233,6 +233,8 @@ BEGIN
             WHEN coalesce(char_length(outbox_enqueue.tenant_id), 0) NOT BETWEEN 1 AND 255 THEN 'tenant_id must have 1 to 255 characters'
             WHEN coalesce(char_length(outbox_enqueue.aggregate_type), 0) NOT BETWEEN 1 AND 255 THEN 'aggregate_type must have 1 to 255 characters'
             WHEN coalesce(char_length(outbox_enqueue.aggregate_key), 0) NOT BETWEEN 1 AND 255 THEN 'aggregate_key must have 1 to 255 characters'
+            WHEN octet_length(outbox_enqueue.tenant_id || outbox_enqueue.aggregate_type || outbox_enqueue.aggregate_key) > 2400
+                THEN 'tenant_id, aggregate_type and aggregate_key must have at most 2400 bytes together' -- an entry of an index has at most 2704
             WHEN coalesce(char_length(outbox_enqueue.message_type), 0) NOT BETWEEN 1 AND 255 THEN 'message_type must have 1 to 255 characters'
             WHEN coalesce(char_length(outbox_enqueue.version), 0) NOT BETWEEN 1 AND 20 OR outbox_enqueue.version
                     !~ '^(0|[1-9][0-9]*)([.](0|[1-9][0-9]*)){2}(-[0-9A-Za-z-]+([.][0-9A-Za-z-]+)*)?([+][0-9A-Za-z-]+([.][0-9A-Za-z-]+)*)?$'

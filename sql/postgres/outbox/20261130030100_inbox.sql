@@ -89,6 +89,9 @@ DECLARE
     fault text := CASE
         WHEN coalesce(char_length(inbox_accept_ordered.aggregate_type), 0) NOT BETWEEN 1 AND 255 THEN 'aggregate_type must have 1 to 255 characters'
         WHEN coalesce(char_length(inbox_accept_ordered.aggregate_key), 0) NOT BETWEEN 1 AND 255 THEN 'aggregate_key must have 1 to 255 characters'
+        WHEN octet_length(inbox_accept_ordered.tenant_id || inbox_accept_ordered.consumer || inbox_accept_ordered.aggregate_type
+                || inbox_accept_ordered.aggregate_key) > 2640
+            THEN 'tenant_id, consumer, aggregate_type and aggregate_key must have at most 2640 bytes together' -- an entry of an index has at most 2704
         WHEN coalesce(inbox_accept_ordered.previous_sequence, -1) < 0 OR inbox_accept_ordered.previous_sequence >= inbox_accept_ordered.aggregate_sequence
                 OR inbox_accept_ordered.aggregate_sequence IS NULL
             THEN 'aggregate_sequence must be at least 1, and previous_sequence from 0 to the number before it'

@@ -187,6 +187,9 @@ CREATE TRIGGER {{p}}outbox_enqueue_insert INSTEAD OF INSERT ON {{p}}outbox_enque
     WHERE typeof(NEW.aggregate_type) <> 'text' OR length(NEW.aggregate_type) NOT BETWEEN 1 AND 255;
     SELECT RAISE(ABORT, 'MESSAGE_REFUSED: aggregate_key must have 1 to 255 characters')
     WHERE typeof(NEW.aggregate_key) <> 'text' OR length(NEW.aggregate_key) NOT BETWEEN 1 AND 255;
+    -- What an index of PostgreSQL takes.
+    SELECT RAISE(ABORT, 'MESSAGE_REFUSED: tenant_id, aggregate_type and aggregate_key must have at most 2400 bytes together')
+    WHERE length(CAST(NEW.tenant_id || NEW.aggregate_type || NEW.aggregate_key AS BLOB)) > 2400;
     SELECT RAISE(ABORT, 'MESSAGE_REFUSED: message_type must have 1 to 255 characters')
     WHERE typeof(NEW.message_type) <> 'text' OR length(NEW.message_type) NOT BETWEEN 1 AND 255;
     SELECT RAISE(ABORT, 'MESSAGE_REFUSED: origin must have 1 to 100 characters')

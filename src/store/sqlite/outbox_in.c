@@ -135,13 +135,19 @@ static trilha_status check_key(const trilha_inbox_message *m, trilha_error *err)
                {"consumer", m->consumer, true},
                {"aggregate_type", m->aggregate_type, m->aggregate_type.data != NULL},
                {"aggregate_key", m->aggregate_key, m->aggregate_type.data != NULL}};
+  size_t bytes = 0;
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    bytes += texts[i].needed ? texts[i].value.size : 0;
     size_t length = trilha_utf8_length(texts[i].value.data, texts[i].value.size);
     if (texts[i].needed &&
         (length < 1 || length > (size_t)TRILHA_INBOX_NAME_MAX || trilha_text_find(texts[i].value, '\0')))
       return trilha_error_set(err, TRILHA_INVALID, "MESSAGE_REFUSED", "%s must have 1 to %d characters", texts[i].name,
                               TRILHA_INBOX_NAME_MAX);
   }
+  if (m->aggregate_type.data != NULL && bytes > TRILHA_INBOX_KEY_BYTES_MAX)
+    return trilha_error_set(err, TRILHA_INVALID, "MESSAGE_REFUSED",
+                            "tenant_id, consumer, aggregate_type and aggregate_key must have at most %d bytes together",
+                            TRILHA_INBOX_KEY_BYTES_MAX);
   if (m->aggregate_type.data == NULL || (m->previous_sequence >= 0 && m->previous_sequence < m->aggregate_sequence))
     return TRILHA_OK;
   return refuse(err, "aggregate_sequence must be at least 1, and previous_sequence from 0 to the number before it");
