@@ -198,8 +198,9 @@ TRILHA_API void trilha_consumer_free(trilha_consumer *consumer);
 
 /** How a durable consumer's handler makes its effect and the cursor one transaction: call it inside your own open
  * transaction on a PGconn * (PostgreSQL store) or sqlite3 * (SQLite store; the same library) to the same database,
- * before your COMMIT. In a batch it moves the cursors past all of its events. The move is refused (CONFLICT,
- * LEASE_LOST) when the lease is gone: roll back then. Return OK from the handler only after your COMMIT succeeded. */
+ * before your COMMIT. In a batch it moves the cursors past all of its events. When a dead letter is run again, it is
+ * the letter that is resolved there, and the cursor stays. Refused (CONFLICT, LEASE_LOST) when the lease is gone: roll
+ * back then. Return OK from the handler only after your COMMIT succeeded. */
 TRILHA_API trilha_status trilha_delivery_advance_in(trilha_delivery *delivery, void *connection,
                                                     trilha_error *error) TRILHA_MUST_USE;
 

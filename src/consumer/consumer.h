@@ -53,9 +53,10 @@ typedef struct trilha_reprocess_how {
   trilha_batch_handler batch_handler; /* called instead, with one event, where handler is NULL */
   trilha_text handler_nome;
   void *user;
-  int64_t max_attempts;          /* before failed_permanent; 0: the handle's */
-  int64_t lease_ms;              /* of the row that is being run, renewed every third of it; 0: the default */
-  const _Atomic bool *stop;      /* may be NULL */
+  int64_t max_attempts;     /* before failed_permanent; 0: the handle's */
+  int64_t lease_ms;         /* of the row that is being run, renewed every third of it; 0: the default */
+  bool atomic;              /* a success without its own settlement is a failure: see trilha_delivery_advance_in() */
+  const _Atomic bool *stop; /* may be NULL */
   const trilha_audit_row *audit; /* written with the first rows that are taken; NULL: their request was */
 } trilha_reprocess_how;
 trilha_status trilha_reprocess_rows(const trilha_reprocessor *r, const trilha_reprocess_how *how,

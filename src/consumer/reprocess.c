@@ -1,7 +1,8 @@
 /* consumer/reprocess: running dead letters again (specification 000, section 3.6; rulings R16, R17).
  *
  * Rows are taken by a conditional update under a lease, so two runs never share one; each is settled under that lease's
- * token, so a run that was stopped past it changes nothing. The cursor is never touched (field report B13).
+ * token, so a run that was stopped past it changes nothing. The cursor is never touched (field report B13): a handler
+ * whose effect shares a transaction with its cursor settles the row there instead.
  */
 #include <stdlib.h>
 
@@ -94,9 +95,42 @@ static trilha_status load(void *user, const trilha_event_row *row, trilha_error 
   return trilha_event_from_row(&l->arena, row, TRILHA_PAYLOAD_REDIGIDO, &l->event, err);
 }
 
+/* What a handler may settle in the transaction of its own effect. */
+typedef struct settlement {
+  const trilha_reprocessor *r;
+  int64_t id, token;
+  bool made; /* which the handler then committed, if it succeeds */
+} settlement;
+
+static trilha_status settle_in(void *user, void *connection, trilha_error *err) {
+  settlement *s = user;
+  trilha_status status = s->r->store->delivery->dead_letter_resolve_in(s->r->store, connection, s->id, s->token, err);
+  s->made |= status == TRILHA_OK;
+  return status;
+}
+
+static void fail_outcome(trilha_outcome *outcome, const char *why) {
+  trilha_outcome_done(outcome);
+  *outcome = (trilha_outcome){0};
+  trilha_buffer_add_string(&outcome->message, why);
+}
+
+/* Whether what the handler settled is committed: then nothing is left to renew. */
+static trilha_status check_settled(const settlement *s, int64_t lease_ms, trilha_outcome *outcome, trilha_error *err) {
+  trilha_error own = {0};
+  trilha_status status =
+      s->r->store->delivery->dead_letter_extend(s->r->store, s->id, s->token, lease_ms, soon(), &own);
+  if (status == TRILHA_CONFLICT) return TRILHA_OK;
+  if (status != TRILHA_OK) return trilha_error_copy(err, &own);
+  fail_outcome(outcome,
+               "the handler succeeded, but the transaction that it passed to trilha_delivery_advance_in() "
+               "was not committed");
+  return TRILHA_OK;
+}
+
 static trilha_status call(const trilha_reprocessor *r, const trilha_reprocess_how *how, const taken *t,
-                          const trilha_event *event, trilha_outcome *outcome, trilha_buffer *handler_nome,
-                          trilha_error *err) {
+                          const trilha_event *event, settlement *own, trilha_outcome *outcome,
+                          trilha_buffer *handler_nome, trilha_error *err) {
   if (how->handler == NULL && how->batch_handler == NULL)
     return trilha_bus_deliver_now(r->bus, how->colonia, event, t->attempts, outcome, handler_nome, err);
   trilha_attempt attempt = {.event = event,
@@ -105,7 +139,9 @@ static trilha_status call(const trilha_reprocessor *r, const trilha_reprocess_ho
                             .handler = how->handler,
                             .batch_handler = how->batch_handler,
                             .user = how->user,
-                            .attempt = t->attempts};
+                            .attempt = t->attempts,
+                            .advance = settle_in,
+                            .advance_user = own};
   trilha_protected_call(r->bus, &attempt, outcome);
   trilha_buffer_add_text(handler_nome, how->handler_nome);
   return TRILHA_OK;
@@ -114,37 +150,51 @@ static trilha_status call(const trilha_reprocessor *r, const trilha_reprocess_ho
 /* A handler that could not be called is a failed attempt like another: the row is given back, not left to its lease. */
 static bool not_called(trilha_status status, const trilha_error *error, trilha_outcome *outcome) {
   if (status != TRILHA_NOT_FOUND && status != TRILHA_CONFLICT && status != TRILHA_LIMIT) return false;
-  trilha_outcome_done(outcome);
-  *outcome = (trilha_outcome){0};
-  trilha_buffer_add_string(&outcome->message, error->text);
+  fail_outcome(outcome, error->text);
   return true;
 }
 
-static trilha_status run_row(const trilha_reprocessor *r, const trilha_reprocess_how *how, const batch *b,
-                             const taken *t, trilha_reprocessed *done, trilha_error *err) {
+/* The handler's own transaction has settled the row, or this does. */
+static trilha_status settle_row(const trilha_reprocess_how *how, const settlement *own, const trilha_event *event,
+                                trilha_text handler_nome, const trilha_outcome *outcome, trilha_error *err) {
+  trilha_failed_delivery failed = {.event = event,
+                                   .max_attempts = how->max_attempts,
+                                   .colonia = how->colonia,
+                                   .handler_nome = handler_nome,
+                                   .message = trilha_buffer_text(&outcome->message),
+                                   .stack = trilha_buffer_text(&outcome->stack)};
+  if (outcome->success && own->made) {
+    trilha_deadletter_say_gauge(own->r->deadletter);
+    return TRILHA_OK;
+  }
+  return trilha_deadletter_settle(own->r->deadletter, own->id, own->token, outcome->success ? NULL : &failed, err);
+}
+
+static trilha_status run_row(const trilha_reprocessor *r, const trilha_reprocess_how *how, const holding *held,
+                             const batch *b, const taken *t, trilha_reprocessed *done, trilha_error *err) {
   loaded l = {0};
   trilha_outcome outcome = {0};
+  settlement own = {.r = r, .id = t->id, .token = b->token};
   TRILHA_BUFFER_SCOPED handler_nome;
   trilha_buffer_init(&handler_nome, 0);
-  trilha_error own = {0};
+  trilha_error why = {0};
   trilha_status status = r->store->op->event_by_id(r->store, t->event_id, soon(), load, &l, err);
   if (status == TRILHA_OK) {
-    status = call(r, how, t, &l.event, &outcome, &handler_nome, &own);
-    if (not_called(status, &own, &outcome)) status = TRILHA_OK;
-    if (status != TRILHA_OK) trilha_error_copy(err, &own);
+    status = call(r, how, t, &l.event, &own, &outcome, &handler_nome, &why);
+    if (not_called(status, &why, &outcome)) status = TRILHA_OK;
+    if (status != TRILHA_OK) trilha_error_copy(err, &why);
   }
   if (status == TRILHA_OK && TRILHA_FAULT("consumer.reprocess.before_settle"))
     status = trilha_error_set(err, TRILHA_UNAVAILABLE, "FAULT", "fault point");
+  if (status == TRILHA_OK && outcome.success && own.made) status = check_settled(&own, held->lease_ms, &outcome, err);
+  if (status == TRILHA_OK && outcome.success && how->atomic && !own.made)
+    fail_outcome(&outcome,
+                 "the consumer declares atomic, and the handler succeeded without "
+                 "trilha_delivery_advance_in()");
   if (status == TRILHA_OK) {
-    trilha_failed_delivery failed = {.event = &l.event,
-                                     .max_attempts = how->max_attempts,
-                                     .colonia = how->colonia,
-                                     .handler_nome = trilha_buffer_text(&handler_nome),
-                                     .message = trilha_buffer_text(&outcome.message),
-                                     .stack = trilha_buffer_text(&outcome.stack)};
-    status = trilha_deadletter_settle(r->deadletter, t->id, b->token, outcome.success ? NULL : &failed, err);
-    if (status == TRILHA_OK && outcome.success) done->reprocessados++;
-    if (status == TRILHA_OK && !outcome.success) done->failed++;
+    const bool success = outcome.success;
+    status = settle_row(how, &own, &l.event, trilha_buffer_text(&handler_nome), &outcome, err);
+    if (status == TRILHA_OK) *(success ? &done->reprocessados : &done->failed) += 1;
   }
   trilha_outcome_done(&outcome);
   trilha_arena_done(&l.arena);
@@ -204,7 +254,7 @@ static trilha_status run_ids(const trilha_reprocessor *r, const trilha_reprocess
     if (how->stop != NULL && atomic_load(how->stop)) return TRILHA_OK; /* what is left returns after its lease */
     trilha_error own = {0};
     hold(held, b.rows[i].id, b.token);
-    status = run_row(r, how, &b, &b.rows[i], done, &own);
+    status = run_row(r, how, held, &b, &b.rows[i], done, &own);
     hold(held, 0, 0);
     if (status == TRILHA_CONFLICT) { /* stopped or cut off past the lease: somebody else has the row now */
       say_overtaken(r, &b.rows[i], &own);

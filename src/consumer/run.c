@@ -128,6 +128,7 @@ static trilha_status serve_requests(trilha_consumer *c, trilha_error *err) {
                               .handler_nome = c->options.handler_nome,
                               .user = c->options.user,
                               .max_attempts = c->options.max_attempts,
+                              .atomic = c->options.guarantee == TRILHA_GUARANTEE_ATOMIC,
                               .stop = &c->stopping};
   trilha_reprocessed done = {0};
   status = trilha_reprocess_rows(&r, &how, &done, err);

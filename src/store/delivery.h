@@ -201,6 +201,9 @@ typedef struct trilha_delivery_operations {
                                       const trilha_cursor *cursors, size_t count,
                                       const unsigned char (*resolved_event_ids)[16], size_t resolved_count,
                                       trilha_error *err);
+  /* The same of dead_letter_settle, after a success. */
+  trilha_status (*dead_letter_resolve_in)(trilha_store *store, void *connection, int64_t id, int64_t token,
+                                          trilha_error *err);
 } trilha_delivery_operations;
 
 #endif

@@ -202,6 +202,88 @@ static void a_consumer_whose_effects_are_not_with_its_cursor_fails_when_it_decla
   close_effect(&e);
 }
 
+/* --- dead letters run again ------------------------------------------------------------------------------------ */
+
+/* Its effect can happen once only: a column, made in the transaction that settles the dead letter. */
+typedef enum mishap { NOTHING, ROLLED_BACK, FAILS_AFTER_COMMIT, NO_TRANSACTION } mishap;
+
+typedef struct settler {
+  effect e;
+  mishap mishap;
+} settler;
+
+static void *connection_of(const effect *e) {
+  return e->pg != NULL ? (void *)e->pg : (void *)e->db;
+}
+
+static trilha_status effect_with_the_letter(void *user, const trilha_event *event, trilha_delivery *delivery) {
+  settler *s = user;
+  trilha_error refused = {0};
+  (void)event;
+  s->e.calls++;
+  if (s->mishap == NO_TRANSACTION) {
+    assert_int_equal(trilha_delivery_advance_in(delivery, connection_of(&s->e), &refused), TRILHA_USAGE);
+    return trilha_delivery_fail(delivery, "%s", refused.code);
+  }
+  run_sql(&s->e, s->e.pg != NULL ? "BEGIN" : "BEGIN IMMEDIATE");
+  run_sql(&s->e,
+          s->e.pg != NULL ? "CREATE TABLE IF NOT EXISTS effect (n int)" : "CREATE TABLE IF NOT EXISTS effect (n)");
+  run_sql(&s->e, s->e.pg != NULL ? "ALTER TABLE effect ADD COLUMN once int" : "ALTER TABLE effect ADD COLUMN once");
+  CHECKED(trilha_delivery_advance_in(delivery, connection_of(&s->e), error));
+  run_sql(&s->e, s->mishap == ROLLED_BACK ? "ROLLBACK" : "COMMIT");
+  return s->mishap == FAILS_AFTER_COMMIT ? trilha_delivery_fail(delivery, "after all") : TRILHA_OK;
+}
+
+static void leave_a_letter(void **state, trilha *handle, effect *e) {
+  open_effect(e, *state);
+  publish_number(handle, "teste.a", 1);
+  drain(handle, (trilha_consumer_options){.handler = count_it, .user = e, .guarantee = TRILHA_GUARANTEE_ATOMIC});
+  assert_int_equal(count_letters_with(handle, "pendente"), 1);
+}
+
+static trilha_reprocessed again(trilha *handle, settler *s, mishap how) {
+  trilha_reprocessed done = {0};
+  s->mishap = how;
+  CHECKED(trilha_reprocess_with(handle, TRILHA_TEXT("D-4"), NULL, 0, TRILHA_TEXT("effect"), effect_with_the_letter, s,
+                                &done, error));
+  return done;
+}
+
+static void a_dead_letter_is_resolved_in_the_transaction_of_the_effect(void **state) {
+  trilha *handle = begin(state);
+  settler s = {0};
+  leave_a_letter(state, handle, &s.e);
+  trilha_reprocessed done = again(handle, &s, NO_TRANSACTION);
+  assert_int_equal(done.failed, 1);
+  done = again(handle, &s, ROLLED_BACK); /* and said OK all the same */
+  assert_int_equal(done.failed, 1);
+  assert_int_equal(done.reprocessados, 0);
+  trilha_dead_letters *letters = NULL;
+  CHECKED(trilha_dead_letters_pending(handle, TRILHA_TEXT("D-4"), &letters, error));
+  assert_int_equal(letters->count, 1);
+  assert_non_null(strstr(letters->items[0].mensagem_erro, "not committed"));
+  trilha_dead_letters_free(letters);
+  const int64_t cursor = cursor_of(*state, "teste.a");
+  done = again(handle, &s, NOTHING);
+  assert_int_equal(done.reprocessados, 1);
+  assert_int_equal(count_letters_with(handle, "resolved"), 1);
+  assert_int_equal(cursor_of(*state, "teste.a"), cursor);
+  done = again(handle, &s, NOTHING);
+  assert_int_equal(done.reprocessados + done.failed, 0);
+  close_effect(&s.e);
+}
+
+static void what_a_handler_committed_stays_although_it_then_says_that_it_failed(void **state) {
+  trilha *handle = begin(state);
+  settler s = {0};
+  leave_a_letter(state, handle, &s.e);
+  trilha_reprocessed done = again(handle, &s, FAILS_AFTER_COMMIT);
+  assert_int_equal(done.reprocessados + done.failed, 0); /* told as overtaken: it changed nothing any more */
+  assert_int_equal(count_letters_with(handle, "resolved"), 1);
+  assert_int_equal(count_letters_with(handle, "pendente"), 0);
+  close_effect(&s.e);
+}
+
 static void a_guarantee_that_is_none_or_lacks_its_reason_is_refused(void **state) {
   trilha *handle = begin(state);
   trilha_consumer *consumer = NULL;
@@ -291,6 +373,8 @@ int main(void) {
       TEST(R37_every_type_of_a_consumer_is_listed_and_one_that_says_nothing_is_durable),
       TEST(R37_what_a_consumer_declares_is_listed_until_its_next_holder_declares_something_else),
       TEST(a_consumer_whose_effects_are_not_with_its_cursor_fails_when_it_declares_atomic),
+      TEST(a_dead_letter_is_resolved_in_the_transaction_of_the_effect),
+      TEST(what_a_handler_committed_stays_although_it_then_says_that_it_failed),
       TEST(a_guarantee_that_is_none_or_lacks_its_reason_is_refused),
       TEST(R37_a_subscription_is_listed_as_best_effort_while_its_process_has_it),
       TEST(a_subscription_of_a_process_that_died_is_listed_until_its_lease_ends),

@@ -100,34 +100,38 @@ trilha_status trilha_pg_cursors_advance(trilha_store *store, const trilha_lease 
   return status;
 }
 
-trilha_status trilha_pg_cursors_advance_in(trilha_store *store, void *connection, const trilha_lease *lease,
-                                           const trilha_cursor *cursors, size_t count,
-                                           const unsigned char (*resolved_event_ids)[16], size_t resolved_count,
-                                           trilha_error *err) {
-  (void)store;
+trilha_status trilha_pg_take_part(void *connection, const char *sql, trilha_pg_parameters *p, trilha_error *err) {
   PGconn *pg = connection;
   if (PQtransactionStatus(pg) != PQTRANS_INTRANS)
     return trilha_error_set(err, TRILHA_USAGE, "NO_TRANSACTION",
                             "the connection has no open transaction: BEGIN before the effect");
-  TRILHA_PG_PARAMETERS_SCOPED p;
   TRILHA_PG_RESULT_SCOPED *result = NULL;
-  trilha_pg_parameters_init(&p);
-  add_advance(&p, lease, cursors, count, resolved_event_ids, resolved_count);
-  trilha_status status = trilha_buffer_check(&p.bytes, err);
+  trilha_status status = trilha_buffer_check(&p->bytes, err);
   if (status != TRILHA_OK) return status;
   const char *values[TRILHA_PG_PARAMETERS_MAX];
   int formats[TRILHA_PG_PARAMETERS_MAX];
-  for (int i = 0; i < p.count; i++) {
-    values[i] = p.sizes[i] < 0 ? NULL : p.bytes.data + p.starts[i];
+  for (int i = 0; i < p->count; i++) {
+    values[i] = p->sizes[i] < 0 ? NULL : p->bytes.data + p->starts[i];
     formats[i] = 1;
   }
-  result = PQexecParams(pg, trilha_sql_postgres_cursors_advance, p.count, p.types, values, p.sizes, formats, 1);
+  result = PQexecParams(pg, sql, p->count, p->types, values, p->sizes, formats, 1);
   if (PQresultStatus(result) != PGRES_TUPLES_OK) {
     if (result == NULL || PQstatus(pg) != CONNECTION_OK)
       return trilha_error_set(err, TRILHA_UNAVAILABLE, "STORE_UNREACHABLE", "the caller's connection was lost");
     return trilha_pg_failure(result, err);
   }
   return trilha_pg_get_bool(result, 0, 0) ? TRILHA_OK : trilha_pg_lease_lost(err);
+}
+
+trilha_status trilha_pg_cursors_advance_in(trilha_store *store, void *connection, const trilha_lease *lease,
+                                           const trilha_cursor *cursors, size_t count,
+                                           const unsigned char (*resolved_event_ids)[16], size_t resolved_count,
+                                           trilha_error *err) {
+  (void)store;
+  TRILHA_PG_PARAMETERS_SCOPED p;
+  trilha_pg_parameters_init(&p);
+  add_advance(&p, lease, cursors, count, resolved_event_ids, resolved_count);
+  return trilha_pg_take_part(connection, trilha_sql_postgres_cursors_advance, &p, err);
 }
 
 /* --- what is due ------------------------------------------------------------------------------------------------- */

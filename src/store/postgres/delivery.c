@@ -153,20 +153,34 @@ static trilha_status dead_letters_take(trilha_store *store, trilha_text colonia,
   return visit_letters(result, visit, user, err);
 }
 
-static trilha_status dead_letter_settle(trilha_store *store, int64_t id, int64_t token, const trilha_failure *failure,
-                                        int64_t max_attempts, trilha_deadline deadline, trilha_error *err) {
+static void add_settlement(trilha_pg_parameters *p, int64_t id, int64_t token, const trilha_failure *failure,
+                           int64_t max_attempts) {
   static const trilha_failure success = {0};
   const trilha_failure *f = failure == NULL ? &success : failure;
+  trilha_pg_add_i64(p, id);
+  trilha_pg_add_i64(p, token);
+  trilha_pg_add_bool(p, failure != NULL);
+  trilha_pg_add_text(p, f->handler_nome);
+  trilha_pg_add_text(p, f->mensagem_erro);
+  trilha_pg_add_text(p, f->pilha_erro);
+  trilha_pg_add_i64(p, max_attempts);
+}
+
+static trilha_status dead_letter_resolve_in(trilha_store *store, void *connection, int64_t id, int64_t token,
+                                            trilha_error *err) {
+  (void)store;
+  TRILHA_PG_PARAMETERS_SCOPED p;
+  trilha_pg_parameters_init(&p);
+  add_settlement(&p, id, token, NULL, 0);
+  return trilha_pg_take_part(connection, trilha_sql_postgres_dead_letter_settle, &p, err);
+}
+
+static trilha_status dead_letter_settle(trilha_store *store, int64_t id, int64_t token, const trilha_failure *failure,
+                                        int64_t max_attempts, trilha_deadline deadline, trilha_error *err) {
   TRILHA_PG_PARAMETERS_SCOPED p;
   TRILHA_PG_RESULT_SCOPED *result = NULL;
   trilha_pg_parameters_init(&p);
-  trilha_pg_add_i64(&p, id);
-  trilha_pg_add_i64(&p, token);
-  trilha_pg_add_bool(&p, failure != NULL);
-  trilha_pg_add_text(&p, f->handler_nome);
-  trilha_pg_add_text(&p, f->mensagem_erro);
-  trilha_pg_add_text(&p, f->pilha_erro);
-  trilha_pg_add_i64(&p, max_attempts);
+  add_settlement(&p, id, token, failure, max_attempts);
   trilha_status status =
       trilha_pg_write_one(trilha_pg_of(store), trilha_sql_postgres_dead_letter_settle, &p, deadline, &result, err);
   if (status == TRILHA_OK && !trilha_pg_get_bool(result, 0, 0)) status = trilha_pg_lease_lost(err);
@@ -452,4 +466,5 @@ const trilha_delivery_operations trilha_postgres_delivery = {
     .request_read = request_read,
     .request_withdraw = request_withdraw,
     .cursors_advance_in = trilha_pg_cursors_advance_in,
+    .dead_letter_resolve_in = dead_letter_resolve_in,
 };

@@ -189,13 +189,10 @@ trilha_status trilha_sqlite_cursors_advance(trilha_store *store, const trilha_le
 
 /* The caller's connection dressed as one of ours for the length of a call: statements are prepared on it and finalized.
  */
-trilha_status trilha_sqlite_cursors_advance_in(trilha_store *store, void *connection, const trilha_lease *lease,
-                                               const trilha_cursor *cursors, size_t count,
-                                               const unsigned char (*resolved_event_ids)[16], size_t resolved_count,
-                                               trilha_error *err) {
+trilha_status trilha_sqlite_part_begin(trilha_store *store, void *connection, trilha_sqlite_connection **ret_part,
+                                       trilha_error *err) {
   trilha_sqlite_store *s = trilha_sqlite_of(store);
   sqlite3 *db = connection;
-  char schema[TRILHA_COLONY_SCHEMA_SIZE];
   const char *file = sqlite3_db_filename(db, "main");
   if (sqlite3_get_autocommit(db) != 0)
     return trilha_error_set(err, TRILHA_USAGE, "NO_TRANSACTION",
@@ -204,15 +201,31 @@ trilha_status trilha_sqlite_cursors_advance_in(trilha_store *store, void *connec
   if (file == NULL || strcmp(file, s->path) != 0)
     return trilha_error_set(err, TRILHA_USAGE, "OTHER_DATABASE",
                             "the connection's main database is not the one that Trilha has open");
-  trilha_status status = trilha_colony_schema_name(lease->colonia, schema, err);
-  if (status != TRILHA_OK) return status;
-  trilha_sqlite_connection *borrowed = calloc(1, sizeof *borrowed);
-  if (borrowed == NULL) return trilha_error_no_memory(err);
-  borrowed->db = db;
-  borrowed->deadline = TRILHA_NO_DEADLINE;
-  status = advance(borrowed, lease, schema, cursors, count, resolved_event_ids, resolved_count, err);
-  for (int i = 0; i < TRILHA_SQLITE_QUERIES; i++) sqlite3_finalize(borrowed->statements[i]);
-  free(borrowed);
+  trilha_sqlite_connection *part = calloc(1, sizeof *part);
+  if (part == NULL) return trilha_error_no_memory(err);
+  part->db = db;
+  part->deadline = TRILHA_NO_DEADLINE;
+  *ret_part = part;
+  return TRILHA_OK;
+}
+
+void trilha_sqlite_part_end(trilha_sqlite_connection *take_part) {
+  if (take_part == NULL) return;
+  for (int i = 0; i < TRILHA_SQLITE_QUERIES; i++) sqlite3_finalize(take_part->statements[i]);
+  free(take_part);
+}
+
+trilha_status trilha_sqlite_cursors_advance_in(trilha_store *store, void *connection, const trilha_lease *lease,
+                                               const trilha_cursor *cursors, size_t count,
+                                               const unsigned char (*resolved_event_ids)[16], size_t resolved_count,
+                                               trilha_error *err) {
+  trilha_sqlite_connection *part = NULL;
+  char schema[TRILHA_COLONY_SCHEMA_SIZE];
+  trilha_status status = trilha_sqlite_part_begin(store, connection, &part, err);
+  if (status == TRILHA_OK) status = trilha_colony_schema_name(lease->colonia, schema, err);
+  if (status == TRILHA_OK)
+    status = advance(part, lease, schema, cursors, count, resolved_event_ids, resolved_count, err);
+  trilha_sqlite_part_end(part);
   return status;
 }
 

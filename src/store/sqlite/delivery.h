@@ -95,6 +95,12 @@ trilha_status trilha_sqlite_cursors_advance(trilha_store *store, const trilha_le
                                             const trilha_cursor *cursors, size_t count,
                                             const unsigned char (*resolved_event_ids)[16], size_t resolved_count,
                                             trilha_deadline deadline, trilha_error *err);
+/* Statements inside the transaction that is open on a connection of the caller's (sqlite3 *), which stays its own. */
+trilha_status trilha_sqlite_part_begin(trilha_store *store, void *connection, trilha_sqlite_connection **ret_part,
+                                       trilha_error *err);
+void trilha_sqlite_part_end(trilha_sqlite_connection *take_part); /* may be NULL */
+trilha_status trilha_sqlite_dead_letter_resolve_in(trilha_store *store, void *connection, int64_t id, int64_t token,
+                                                   trilha_error *err);
 trilha_status trilha_sqlite_cursors_advance_in(trilha_store *store, void *connection, const trilha_lease *lease,
                                                const trilha_cursor *cursors, size_t count,
                                                const unsigned char (*resolved_event_ids)[16], size_t resolved_count,

@@ -137,4 +137,5 @@ const trilha_delivery_operations trilha_sqlite_delivery = {
     .request_read = trilha_sqlite_request_read,
     .request_withdraw = trilha_sqlite_request_withdraw,
     .cursors_advance_in = trilha_sqlite_cursors_advance_in,
+    .dead_letter_resolve_in = trilha_sqlite_dead_letter_resolve_in,
 };

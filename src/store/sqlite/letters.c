@@ -313,6 +313,15 @@ trilha_status trilha_sqlite_dead_letter_settle(trilha_store *store, int64_t id, 
   return trilha_sqlite_write_end(s, settle(c, id, token, failure, max_attempts, err), err);
 }
 
+trilha_status trilha_sqlite_dead_letter_resolve_in(trilha_store *store, void *connection, int64_t id, int64_t token,
+                                                   trilha_error *err) {
+  trilha_sqlite_connection *part = NULL;
+  trilha_status status = trilha_sqlite_part_begin(store, connection, &part, err);
+  if (status == TRILHA_OK) status = settle(part, id, token, NULL, 0, err);
+  trilha_sqlite_part_end(part);
+  return status;
+}
+
 static trilha_status extend(trilha_sqlite_connection *c, int64_t id, int64_t token, int64_t lease_ms,
                             trilha_error *err) {
   sqlite3_stmt *s = NULL;
