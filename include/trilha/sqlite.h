@@ -29,7 +29,8 @@ TRILHA_API trilha_status trilha_inbox_accept_sqlite(struct sqlite3 *connection, 
                                                     const trilha_inbox_message *message,
                                                     trilha_inbox_answer *ret_answer,
                                                     trilha_error *error) TRILHA_MUST_USE;
-/** Keeps what the effect gave. NOT_FOUND (NOT_ACCEPTED): the message was not accepted. */
+/** Keeps what the effect gave. NOT_FOUND (NOT_ACCEPTED): the message was not accepted, or keeps a result already, which
+ * repeats were told. */
 TRILHA_API trilha_status trilha_inbox_finish_sqlite(struct sqlite3 *connection, const char *schema,
                                                     const trilha_inbox_message *message, trilha_text result,
                                                     trilha_error *error) TRILHA_MUST_USE;

@@ -9,7 +9,8 @@
  * (403 and 404 too: they may be about this message, or about a deployment that passes), a redirect too, which is never
  * followed. Retry-After of a 429 or 503 holds the
  * whole endpoint. While an endpoint fails again and again its breaker is open: its lanes are held, use no attempt, and
- * one message at a time finds out whether it is back. After a 410 they are held until the worker is started again.
+ * one message at a time finds out whether it is back; where nothing of that one could be sent, it uses none either.
+ * After a 410 they are held until the worker is started again.
  *
  * Where a message may go is checked on the address that is connected to, after the name was resolved: loopback,
  * private, link-local and other special addresses are refused unless `allow_networks` names them, also in their mapped

@@ -2,13 +2,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/error.h"
 #include "cli/messages.h"
 #include "cli/outbox_internal.h"
 #include "cli/outbox_messages.h"
+#include "serve/quota_holders.h"
 
-enum { LANES_DEFAULT = 100, QUOTAS_MAX = 100 }; /* as the library's own */
+enum { LANES_DEFAULT = 100 };
 
 trilha_outbox_options trilha_cli_outbox_options(trilha_cli *cli, const trilha_cli_args *args) {
   trilha_options shared = trilha_cli_options(cli);
@@ -120,51 +120,10 @@ int trilha_cli_run_outbox_routes(trilha_cli *cli, const trilha_cli_args *args) {
 /* --- how it stands ---------------------------------------------------------------------------------------------------
  */
 
-/* Who holds its quota of a destination: what the destinations' rows and the hints below them tell. */
-typedef struct at_quota {
-  trilha_arena arena; /* the texts */
-  trilha_outbox_quota rows[QUOTAS_MAX];
-  size_t count;
-} at_quota;
-
-static trilha_status keep_quota(void *user, const trilha_outbox_quota *q) {
-  at_quota *all = user;
-  if (q->tenant_id.data == NULL || all->count == QUOTAS_MAX) return TRILHA_OK;
-  trilha_outbox_quota *kept = &all->rows[all->count];
-  *kept = *q;
-  kept->destination.data = trilha_arena_copy(&all->arena, q->destination);
-  kept->tenant_id.data = trilha_arena_copy(&all->arena, q->tenant_id);
-  if (kept->destination.data == NULL || kept->tenant_id.data == NULL) return TRILHA_NO_MEMORY;
-  all->count++;
-  return TRILHA_OK;
-}
-
-/* An outbox that an earlier version installed tells none. */
-static trilha_status read_quotas(trilha_outbox *outbox, at_quota *all, trilha_error *error) {
-  trilha_error own = {0};
-  trilha_status status = trilha_outbox_quotas(outbox, keep_quota, all, &own);
-  if (status == TRILHA_NO_MEMORY && own.status == TRILHA_OK) return trilha_error_no_memory(error);
-  if (status == TRILHA_OK || strcmp(own.code, "OUTBOX_NOT_INSTALLED") == 0) return TRILHA_OK;
-  return trilha_error_copy(error, &own);
-}
-
-static void put_quotas_json(trilha_cli *cli, const at_quota *all, trilha_text destination) {
-  bool first = true;
-  trilha_cli_puts(&cli->out, ",\"at_quota\":[");
+/* Below the rows, for people: with --json each row says it. */
+static void tell_quotas(trilha_cli *cli, const trilha_quota_holders *all) {
   for (size_t i = 0; i < all->count; i++) {
-    const trilha_outbox_quota *q = &all->rows[i];
-    if (!trilha_text_equal(q->destination, destination)) continue;
-    trilha_cli_puts(&cli->out, first ? "{" : ",{");
-    trilha_cli_put_json_member(&cli->out, true, "tenant_id", q->tenant_id);
-    trilha_cli_putf(&cli->out, ",\"leased\":%lld,\"quota\":%lld}", (long long)q->leases, (long long)q->quota);
-    first = false;
-  }
-  trilha_cli_puts(&cli->out, "]");
-}
-
-static void tell_quotas(trilha_cli *cli, const at_quota *all) {
-  for (size_t i = 0; i < all->count; i++) {
-    const trilha_outbox_quota *q = &all->rows[i];
+    const trilha_outbox_quota *q = &all->all[i];
     trilha_cli_hint(cli, SAY_AT_QUOTA, (int)q->tenant_id.size, q->tenant_id.data, (int)q->destination.size,
                     q->destination.data, (long long)q->leases, (long long)q->quota);
   }
@@ -172,7 +131,7 @@ static void tell_quotas(trilha_cli *cli, const at_quota *all) {
 
 typedef struct standing_rows {
   trilha_cli_rows rows;
-  at_quota quotas;
+  trilha_quota_holders quotas;
 } standing_rows;
 
 static trilha_status put_standing(void *user, const trilha_outbox_standing *s) {
@@ -194,9 +153,13 @@ static trilha_status put_standing(void *user, const trilha_outbox_standing *s) {
                   (long long)s->dead);
   trilha_cli_put_json_member(&r->cli->out, false, "held_because", s->held_because);
   trilha_cli_put_json_member(&r->cli->out, false, "head_at", s->head_at);
-  put_quotas_json(r->cli, &all->quotas, s->destination);
+  TRILHA_BUFFER_SCOPED holders;
+  trilha_buffer_init(&holders, 0);
+  trilha_quota_holders_write(&all->quotas, s->destination, &holders);
+  trilha_cli_puts(&r->cli->out, ",\"at_quota\":");
+  trilha_cli_put_json(&r->cli->out, trilha_buffer_text(&holders));
   trilha_cli_puts(&r->cli->out, "}\n");
-  return TRILHA_OK;
+  return holders.failed;
 }
 
 static trilha_status standing(trilha_cli *cli, const trilha_cli_args *args, trilha_outbox *outbox,
@@ -206,11 +169,11 @@ static trilha_status standing(trilha_cli *cli, const trilha_cli_args *args, tril
   standing_rows all = {0};
   trilha_cli_rows_begin(&all.rows, cli, headings, sizeof headings / sizeof headings[0]);
   for (size_t i = 1; i <= 5; i++) all.rows.table.right[i] = true;
-  trilha_status status = read_quotas(outbox, &all.quotas, error);
+  trilha_status status = trilha_quota_holders_read(outbox, &all.quotas, error);
   if (status == TRILHA_OK) status = trilha_outbox_status(outbox, put_standing, &all, error);
   trilha_cli_rows_end(&all.rows, status, (trilha_cli_words){SAY_NO_DESTINATIONS});
   if (status == TRILHA_OK && !cli->json) tell_quotas(cli, &all.quotas);
-  trilha_arena_done(&all.quotas.arena);
+  trilha_quota_holders_done(&all.quotas);
   return status;
 }
 

@@ -1,6 +1,5 @@
 /* serve: what operators see of registered outboxes. Never a payload: that is another route, which says who and why. */
-#include "base/arena.h"
-#include "base/error.h"
+#include "serve/quota_holders.h"
 #include "serve/serve_internal.h"
 
 /* The rows of an answer, and where a next page goes on. */
@@ -71,53 +70,9 @@ void trilha_api_outbox_sources(trilha_call *call) {
 
 /* --- how it stands ----------------------------------------------------------------------------------------------- */
 
-enum { HOLDERS_MAX = 100 }; /* as the library's own */
-
-/* Destinations with the tenants that hold their quota, read before the rows that they are shown in. */
-typedef struct holders {
-  trilha_arena arena; /* the texts */
-  trilha_outbox_quota all[HOLDERS_MAX];
-  size_t count;
-} holders;
-
-static trilha_status keep_holder(void *user, const trilha_outbox_quota *q) {
-  holders *h = user;
-  if (q->tenant_id.data == NULL || h->count == HOLDERS_MAX) return TRILHA_OK;
-  trilha_outbox_quota kept = *q;
-  kept.destination.data = trilha_arena_copy(&h->arena, q->destination);
-  kept.tenant_id.data = trilha_arena_copy(&h->arena, q->tenant_id);
-  if (kept.destination.data == NULL || kept.tenant_id.data == NULL) return TRILHA_NO_MEMORY;
-  h->all[h->count++] = kept;
-  return TRILHA_OK;
-}
-
-/* None of an outbox that an earlier version installed. */
-static trilha_status read_holders(trilha_outbox *outbox, holders *h, trilha_error *error) {
-  trilha_error own = {0};
-  trilha_status status = trilha_outbox_quotas(outbox, keep_holder, h, &own);
-  if (status == TRILHA_NO_MEMORY && own.status == TRILHA_OK) return trilha_error_no_memory(error);
-  if (status == TRILHA_OK || strcmp(own.code, "OUTBOX_NOT_INSTALLED") == 0) return TRILHA_OK;
-  return trilha_error_copy(error, &own);
-}
-
-static void add_holders(trilha_buffer *out, const holders *h, trilha_text destination) {
-  bool first = true;
-  trilha_buffer_add_string(out, ",\"at_quota\":[");
-  for (size_t i = 0; i < h->count; i++) {
-    if (!trilha_text_equal(h->all[i].destination, destination)) continue;
-    trilha_buffer_add_string(out, first ? "{" : ",{");
-    trilha_add_member_text(out, true, "tenant_id", h->all[i].tenant_id);
-    add_number(out, "leased", h->all[i].leases);
-    add_number(out, "quota", h->all[i].quota);
-    trilha_buffer_add_char(out, '}');
-    first = false;
-  }
-  trilha_buffer_add_char(out, ']');
-}
-
 typedef struct standings {
   rows rows;
-  holders holders;
+  trilha_quota_holders holders;
 } standings;
 
 static trilha_status add_standing(void *user, const trilha_outbox_standing *s) {
@@ -132,7 +87,8 @@ static trilha_status add_standing(void *user, const trilha_outbox_standing *s) {
   add_number(r->out, "leased", s->leased);
   add_number(r->out, "dead", s->dead);
   trilha_add_member_text(r->out, false, "head_at", s->head_at);
-  add_holders(r->out, &all->holders, s->destination);
+  trilha_buffer_add_string(r->out, ",\"at_quota\":");
+  trilha_quota_holders_write(&all->holders, s->destination, r->out);
   trilha_buffer_add_char(r->out, '}');
   return TRILHA_OK;
 }
@@ -140,10 +96,10 @@ static trilha_status add_standing(void *user, const trilha_outbox_standing *s) {
 static trilha_status standing(trilha_call *call, trilha_outbox *outbox, void *user, trilha_error *error) {
   standings all = {.rows = rows_begin(call)};
   (void)user;
-  trilha_status status = read_holders(outbox, &all.holders, error);
+  trilha_status status = trilha_quota_holders_read(outbox, &all.holders, error);
   if (status == TRILHA_OK) status = trilha_outbox_status(outbox, add_standing, &all, error);
   trilha_buffer_add_string(all.rows.out, "]}");
-  trilha_arena_done(&all.holders.arena);
+  trilha_quota_holders_done(&all.holders);
   return status;
 }
 

@@ -45,6 +45,8 @@ static void inform_breaker(trilha_webhook *w, long answer, const trilha_send_res
 
 /* The request's handle is given back before the envelope may go away. */
 static void end_request(trilha_webhook_request *r, bool asked) {
+  /* Who finds out that a receiver is still away pays nothing for it: else a lane that is alone would be dead soon. */
+  if (r->unsent && trilha_breaker_state(&r->webhook->breaker) == TRILHA_WEBHOOK_HELD) r->result.held = true;
   if (asked)
     inform_breaker(r->webhook, r->answer, &r->result);
   else

@@ -263,11 +263,13 @@ static int64_t asked_to_wait_ms(const trilha_webhook_request *r, long code) {
 
 void trilha_webhook_request_judge(trilha_webhook_request *r, CURLcode ended) {
   trilha_send_result *result = &r->result;
-  long code = 0;
+  long code = 0, sent = 0;
   curl_easy_getinfo(r->handle->easy, CURLINFO_RESPONSE_CODE, &code);
   /* A body that is too long does not change what the status said. */
   bool answered = ended == CURLE_OK || (ended == CURLE_WRITE_ERROR && !r->header_too_long);
   r->whole = ended == CURLE_OK;
+  curl_easy_getinfo(r->handle->easy, CURLINFO_REQUEST_SIZE, &sent);
+  r->unsent = !r->whole && sent == 0 && !r->address_refused; /* that one is for whoever set it up */
   if (answered && code > 0) {
     result->status = judge_answer(code, &result->error);
     result->retry_after_ms = asked_to_wait_ms(r, code);

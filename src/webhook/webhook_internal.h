@@ -73,6 +73,7 @@ typedef struct trilha_webhook_request {
   trilha_webhook_handle *handle;
   size_t answer_bytes, header_bytes;
   bool address_refused, header_too_long;
+  bool unsent; /* nothing of the request ever left: its failure says nothing of the message */
   bool whole;  /* the transfer ended as it should: its handle is as good as new */
   long answer; /* status of HTTP; 0: none came */
   char reason[CURL_ERROR_SIZE];

@@ -17,6 +17,23 @@ ORDER_TYPE = {
                        "cliente": {"type": "string", "x-redacao": "remover"}},
     },
 }
+# Another dispatcher's table, and what its columns mean.
+FOREIGN_MAPPING = """
+name: old-outbox
+holder: old-relay
+table: old_outbox
+position: id
+where: {status: pending}
+fields:
+  tenant_id: {value: acme}
+  aggregate_type: {value: nota}
+  aggregate_key: entity
+  message_type: kind
+  version: {value: 1.0.0}
+  payload: body
+  origin: {value: faturas}
+  message_id: {derive: id}
+"""
 
 
 class Store(Folder):

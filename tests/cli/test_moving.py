@@ -4,24 +4,7 @@ import sqlite3
 import sys
 
 from program import tap
-from stores import Producer, parsed
-
-MAPPING = """
-name: old-outbox
-holder: old-relay
-table: old_outbox
-position: id
-where: {status: pending}
-fields:
-  tenant_id: {value: acme}
-  aggregate_type: {value: nota}
-  aggregate_key: entity
-  message_type: kind
-  version: {value: 1.0.0}
-  payload: body
-  origin: {value: faturas}
-  message_id: {derive: id}
-"""
+from stores import FOREIGN_MAPPING, Producer, parsed
 
 
 class Moving(Producer):
@@ -33,7 +16,7 @@ class Moving(Producer):
         db.executemany("INSERT INTO old_outbox VALUES (?, ?, 'nota.emitida', ?, 'pending')", [(n, f"k{n % 3}", json.dumps({"n": n})) for n in range(1, rows + 1)])
         db.commit()
         db.close()
-        self.write("old.yaml", MAPPING)
+        self.write("old.yaml", FOREIGN_MAPPING)
 
     def worker(self, *words):
         return self.run("worker", "run", "--store", "sqlite:billing.db", "--schema", "billing", "--destination", "log", "--once", *words)
@@ -78,12 +61,12 @@ def test_a_backlog_moves_over_by_hold_import_and_take():
 def test_a_mapping_that_is_no_mapping_is_refused_with_what_is_wrong():
     with Moving() as moving:
         moving.foreign(1)
-        for text, said in (("name: [", "old.yaml"), ("name: Old", "/name"), (MAPPING.replace("payload: body", "payload: {value: x}"), "/fields/payload"),
-                           (MAPPING + "  sql: x\n", "/fields/sql is not known here"), (MAPPING.replace("  message_id: {derive: id}\n", ""), "message_id")):
+        for text, said in (("name: [", "old.yaml"), ("name: Old", "/name"), (FOREIGN_MAPPING.replace("payload: body", "payload: {value: x}"), "/fields/payload"),
+                           (FOREIGN_MAPPING + "  sql: x\n", "/fields/sql is not known here"), (FOREIGN_MAPPING.replace("  message_id: {derive: id}\n", ""), "message_id")):
             moving.write("old.yaml", text)
             outcome = moving.outbox("billing", "import", "old.yaml")
             assert outcome.status == 3 and said in outcome.err, (text, outcome)
-        moving.write("old.yaml", MAPPING.replace("entity", "thing"))
+        moving.write("old.yaml", FOREIGN_MAPPING.replace("entity", "thing"))
         assert "no column thing" in moving.outbox("billing", "import", "old.yaml").err
 
 

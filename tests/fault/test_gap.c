@@ -414,7 +414,7 @@ static void wait_until_it_reads(const child *reader) {
 
 static void control_a_cursor_on_a_bare_bigserial_is_caught_skipping(void **state) {
   trilha_fixture *f = *state;
-  if (!f->is_postgres) return; /* SQLite has one writer: its control is the shortened history of the first test */
+  if (!f->is_postgres) skip(); /* SQLite has one writer: its control is the shortened history of the first test */
   PGconn *c = PQconnectdb(f->url);
   PQclear(PQexec(c,
                  "CREATE TABLE bare_log (sequence_number BIGSERIAL PRIMARY KEY, event_id uuid, tipo text, origem "

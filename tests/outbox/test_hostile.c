@@ -168,7 +168,7 @@ static void a_text_with_a_nul_is_refused(void **state) {
       "tenant_id",      "aggregate_type", "aggregate_key", "message_type", "version",     "payload",    "origin",
       "correlation_id", "message_id",     "company_id",    "causation_id", "traceparent", "occurred_at"};
   const trilha_fixture *f = *state;
-  if (f->is_postgres) return; /* its texts cannot hold one */
+  if (f->is_postgres) skip(); /* its texts cannot hold one */
   trilha_producer p = trilha_producer_open(f, true);
   for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
     const char *right = i < DEFAULTS ? defaults[i][1]
@@ -336,7 +336,7 @@ static void an_ordered_inbox_refuses_what_would_lose_an_effect_without_a_word(vo
 
 static void the_sql_inbox_says_what_is_wrong_with_a_call(void **state) {
   const trilha_fixture *f = *state;
-  if (!f->is_postgres) return; /* SQLite has no such function */
+  if (!f->is_postgres) skip(); /* SQLite has no such function */
   trilha_producer p = trilha_producer_open(f, true);
   static const char *const wrong[][2] = {
       {"NULL, 'stock', gen_random_uuid(), " SHA, "tenant_id"},
@@ -397,7 +397,7 @@ static void settings_of_the_caller_change_nothing_of_what_is_accepted(void **sta
       "CREATE DOMAIN pg_temp.json AS text CHECK (false); SET search_path = pg_temp, pg_catalog",
   };
   const trilha_fixture *f = *state;
-  if (!f->is_postgres) return; /* SQLite has none of these */
+  if (!f->is_postgres) skip(); /* SQLite has none of these */
   trilha_producer first = trilha_producer_open(f, true);
   for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
     trilha_producer p = trilha_producer_open(f, false); /* whose functions nobody has read yet */
@@ -427,7 +427,7 @@ static void settings_of_the_caller_change_nothing_of_what_is_accepted(void **sta
 
 static void a_database_that_reads_backslashes_in_texts_gets_the_same_outbox(void **state) {
   const trilha_fixture *f = *state;
-  if (!f->is_postgres) return; /* SQLite has none of these */
+  if (!f->is_postgres) skip(); /* SQLite has none of these */
   trilha_fixture_change(f,
                         "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET standard_conforming_strings = off', "
                         "current_database()); END $$",
@@ -442,7 +442,7 @@ static void a_database_that_reads_backslashes_in_texts_gets_the_same_outbox(void
 /* A common habit: whatever the owner makes in the schema, the application may use. Of an outbox it may not. */
 static void default_privileges_of_the_owner_give_nobody_a_right_on_an_outbox(void **state) {
   const trilha_fixture *f = *state;
-  if (!f->is_postgres) return; /* SQLite has no roles */
+  if (!f->is_postgres) skip(); /* SQLite has no roles */
   trilha_producer p = trilha_producer_open(f, false);
   char role[64], sql[1024];
   snprintf(role, sizeof role, "t_habit_%d", PQbackendPID(p.pg));
@@ -518,7 +518,7 @@ static void a_transaction_with_an_older_snapshot_is_refused_and_its_repeat_leave
 /* Two-phase commit: the aggregate waits for the second phase, others do not, and nothing is seen before it. */
 static void a_prepared_transaction_keeps_its_place_until_its_second_phase(void **state) {
   const trilha_fixture *f = *state;
-  if (!f->is_postgres) return; /* SQLite has none of these */
+  if (!f->is_postgres) skip(); /* SQLite has none of these */
   trilha_producer p = trilha_producer_open(f, true), other = trilha_producer_open(f, false);
   if (trilha_producer_count(&p, "SELECT setting FROM pg_settings WHERE name = 'max_prepared_transactions'") == 0) {
     trilha_producer_close(&other);

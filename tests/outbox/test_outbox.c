@@ -547,6 +547,28 @@ static void a_result_without_an_acceptance_is_refused(void **state) {
   trilha_producer_close(&p);
 }
 
+static void a_result_that_repeats_were_told_is_never_replaced(void **state) {
+  trilha_producer p = trilha_producer_open(*state, true);
+  trilha_inbox_message m = incoming(ids[0], "{}");
+  trilha_inbox_answer answer = {0};
+  trilha_error err = {0};
+  begin(&p);
+  CHECKED(trilha_producer_accept(&p, &m, &answer, error));
+  CHECKED(trilha_producer_finish(&p, &m, "first", error));
+  trilha_producer_run(&p, "COMMIT");
+  begin(&p);
+  assert_int_equal(trilha_producer_finish(&p, &m, "second", &err), TRILHA_NOT_FOUND);
+  assert_string_equal(err.code, "NOT_ACCEPTED");
+  trilha_producer_run(&p, "ROLLBACK");
+  begin(&p);
+  CHECKED(trilha_producer_accept(&p, &m, &answer, error));
+  assert_int_equal(answer.outcome, TRILHA_INBOX_DUPLICATE);
+  assert_string_equal(answer.result, "first");
+  trilha_free(answer.result);
+  trilha_producer_run(&p, "COMMIT");
+  trilha_producer_close(&p);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, trilha_fixture_setup, trilha_fixture_teardown)
 
 int main(void) {
@@ -573,6 +595,7 @@ int main(void) {
       TEST(the_same_key_with_other_content_is_a_conflict_and_tells_no_result),
       TEST(an_ordered_consumer_holds_later_messages_until_the_gap_is_filled),
       TEST(a_result_without_an_acceptance_is_refused),
+      TEST(a_result_that_repeats_were_told_is_never_replaced),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -330,7 +330,7 @@ static void B11_two_copies_of_a_message_at_the_same_instant_have_one_effect(void
 /* On PostgreSQL: SQLite has one writer. */
 static void lanes_are_handled_at_once_each_on_a_connection_of_its_own(void **state) {
   const trilha_fixture *f = *state;
-  if (!f->is_postgres) return;
+  if (!f->is_postgres) skip();
   trilha_producer p = trilha_producer_open(f, true);
   hand h = {.trick = WAIT_FOR_ANOTHER};
   trilha_reaction *reaction = begin_with(f, &h, true);

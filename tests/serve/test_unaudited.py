@@ -11,7 +11,7 @@ import subprocess
 
 import server as serving
 from server import KIND, Server, program, tap, test_postgres
-from stores import ORDER_TYPE, order, parsed
+from stores import FOREIGN_MAPPING, ORDER_TYPE, order, parsed
 
 POSTGRES = KIND == "postgresql"
 OUTBOX = ("--schema", "billing")
@@ -23,23 +23,6 @@ VIEWED = {"lanes": "trilha.outbox-lane.viewed", "inbox": "trilha.inbox-message.v
 # cursors.
 PRESENCE = ("billing.outbox_worker", "billing.outbox_import", "core.consumer_lease", "core.handler_guarantee", "core.colony_schema", "core.fencing")
 REASON = ("--reason", "ticket 7")
-# Another dispatcher's table, and what its columns mean.
-FOREIGN = """
-name: old-outbox
-holder: old-relay
-table: old_outbox
-position: id
-where: {status: pending}
-fields:
-  tenant_id: {value: acme}
-  aggregate_type: {value: nota}
-  aggregate_key: entity
-  message_type: kind
-  version: {value: 1.0.0}
-  payload: body
-  origin: {value: faturas}
-  message_id: {derive: id}
-"""
 # Written by a migration, which is no operator's action; by a function of the library, in tests/conformance/test_delivery.c; when the trail is
 # written again, below.
 ELSEWHERE = {"trilha.audit-log.promoted", "trilha.event.redelivered", "trilha.audit-log.restored"}
@@ -224,7 +207,7 @@ def delivery_actions(scene):
 def moving_actions(scene):
     scene.sql("CREATE TABLE old_outbox (id bigint PRIMARY KEY, entity text, kind text, body text, status text)")
     scene.sql("INSERT INTO old_outbox VALUES (1, 'k1', 'nota.emitida', '{}', 'pending')")
-    scene.store.write("old.yaml", FOREIGN)
+    scene.store.write("old.yaml", FOREIGN_MAPPING)
     yield "trilha.outbox-path.held", command(scene, "outbox", "hold", "nota.*", "--holder", "old-relay", *REASON, *OUTBOX)
     yield "trilha.outbox-message.imported", command(scene, "outbox", "import", "old.yaml", "--yes", *REASON, *OUTBOX)
     yield "trilha.outbox-path.taken", command(scene, "outbox", "take", "nota.*", *REASON, *OUTBOX)

@@ -400,14 +400,18 @@ static void receiver_end(receiver *r) {
   close(r->listening);
 }
 
-static trilha_status send_one(const trilha_transport *transport, trilha_text payload) {
+static trilha_send_result send_and_tell(const trilha_transport *transport, trilha_text payload) {
   const trilha_envelope envelope = {.message_id = TRILHA_TEXT("m"), .payload = payload, .timeout_ms = 60000};
   trilha_sending sending = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
   transport->begin(transport->user, &envelope, &sending);
   pthread_mutex_lock(&sending.lock);
   while (!sending.done) pthread_cond_wait(&sending.changed, &sending.lock);
   pthread_mutex_unlock(&sending.lock);
-  return sending.result.status;
+  return sending.result;
+}
+
+static trilha_status send_one(const trilha_transport *transport, trilha_text payload) {
+  return send_and_tell(transport, payload).status;
 }
 
 static trilha_webhook *open_to(const char *url) {
@@ -460,6 +464,73 @@ static void what_holds_a_webhooks_lanes_is_told(void **state) {
   (void)state;
   expect_hold(TRILHA_TEXT("{\"gone\":1}"), "ENDPOINT_GONE");
   expect_hold(TRILHA_TEXT("{\"stranger\":1}"), "BREAKER_OPEN");
+}
+
+/* An address of loopback where nobody listens: bound, so that nobody else gets it. */
+static int nobody_at(char *ret_url, size_t size) {
+  struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  socklen_t length = sizeof here;
+  int bound = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  assert_int_equal(bind(bound, (const struct sockaddr *)(const void *)&here, sizeof here), 0);
+  assert_int_equal(getsockname(bound, (struct sockaddr *)(void *)&here, &length), 0);
+  snprintf(ret_url, size, "http://127.0.0.1:%u/", (unsigned)ntohs(here.sin_port));
+  return bound;
+}
+
+static trilha_webhook *open_impatient(const char *url) {
+  static const char *const loopback[] = {"127.0.0.0/8"};
+  const trilha_webhook_options options = {
+      .url = url, .allow_networks = loopback, .allow_network_count = 1, .breaker_failures = 2, .breaker_ms = 1};
+  trilha_webhook *w = NULL;
+  trilha_error err = {0};
+  assert_int_equal(trilha_webhook_new(&options, &w, &err), TRILHA_OK);
+  return w;
+}
+
+/* Once the breaker lets one message find out. */
+static trilha_send_result find_out(const trilha_transport *transport, trilha_text payload) {
+  int64_t again_ms = 0;
+  while (transport->capacity(transport->user, &again_ms) == 0) usleep(1000);
+  return send_and_tell(transport, payload);
+}
+
+static void a_message_that_finds_the_receiver_still_away_uses_no_attempt(void **state) {
+  (void)state;
+  char url[64];
+  int bound = nobody_at(url, sizeof url);
+  trilha_webhook *w = open_impatient(url);
+  const trilha_transport transport = trilha_webhook_transport(w, TRILHA_TEXT("d"));
+  for (int i = 0; i < 2; i++) { /* the breaker does not know yet */
+    trilha_send_result result = send_and_tell(&transport, TRILHA_TEXT("{}"));
+    assert_int_equal(result.status, TRILHA_UNAVAILABLE);
+    assert_false(result.held);
+  }
+  for (int i = 0; i < 12; i++) {
+    trilha_send_result result = find_out(&transport, TRILHA_TEXT("{}"));
+    assert_int_equal(result.status, TRILHA_UNAVAILABLE);
+    assert_true(result.held);
+    assert_string_equal(result.error.code, "WEBHOOK_FAILED");
+  }
+  trilha_webhook_free(w);
+  close(bound);
+}
+
+/* It may be the message that brings the receiver down: each time counts, and ends. */
+static void a_message_that_was_sent_and_got_no_answer_uses_an_attempt_also_while_the_breaker_is_open(void **state) {
+  (void)state;
+  receiver r;
+  char url[64];
+  receiver_begin(&r, url, sizeof url);
+  trilha_webhook *w = open_impatient(url);
+  const trilha_transport transport = trilha_webhook_transport(w, TRILHA_TEXT("d"));
+  for (int i = 0; i < 5; i++) {
+    trilha_send_result result = find_out(&transport, TRILHA_TEXT("{\"slam\":1}"));
+    assert_int_equal(result.status, TRILHA_UNAVAILABLE);
+    assert_false(result.held);
+  }
+  assert_int_equal(find_out(&transport, TRILHA_TEXT("{}")).status, TRILHA_OK);
+  trilha_webhook_free(w);
+  receiver_end(&r);
 }
 
 static void the_handle_of_a_request_that_failed_is_not_kept(void **state) {
@@ -557,6 +628,8 @@ int main(void) {
       cmocka_unit_test(a_mapper_that_refuses_refuses_for_good_unless_memory_is_out),
       cmocka_unit_test(without_descriptors_a_webhook_is_refused_and_keeps_none),
       cmocka_unit_test(a_hundred_messages_take_one_handle_and_one_connection),
+      cmocka_unit_test(a_message_that_finds_the_receiver_still_away_uses_no_attempt),
+      cmocka_unit_test(a_message_that_was_sent_and_got_no_answer_uses_an_attempt_also_while_the_breaker_is_open),
       cmocka_unit_test(the_handle_of_a_request_that_failed_is_not_kept),
       cmocka_unit_test(the_memory_of_a_large_body_is_not_kept_with_its_handle),
       cmocka_unit_test(a_header_has_room_for_all_lines_that_there_can_be),

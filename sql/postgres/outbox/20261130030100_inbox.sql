@@ -133,8 +133,11 @@ CREATE FUNCTION {{p}}inbox_finish(tenant_id text, consumer text, message_id uuid
 #variable_conflict use_column
 BEGIN
     UPDATE {{p}}inbox_message i SET result = inbox_finish.result WHERE i.tenant_id = inbox_finish.tenant_id
-        AND i.consumer = inbox_finish.consumer AND i.message_id = inbox_finish.message_id;
-    IF NOT FOUND THEN RAISE EXCEPTION 'the inbox has not accepted this message: call inbox_accept first' USING ERRCODE = 'TL007'; END IF;
+        AND i.consumer = inbox_finish.consumer AND i.message_id = inbox_finish.message_id AND i.result IS NULL;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'the inbox has not accepted this message, or keeps its result already: call inbox_accept first, and this once'
+            USING ERRCODE = 'TL007';
+    END IF;
 END
 $$;
 

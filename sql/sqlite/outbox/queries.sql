@@ -334,8 +334,8 @@ INSERT INTO {{p}}inbox_order (tenant_id, consumer, aggregate_type, aggregate_key
 ON CONFLICT (tenant_id, consumer, aggregate_type, aggregate_key) DO UPDATE SET last_sequence = excluded.last_sequence;
 
 -- name: inbox_result
--- ?1 tenant, ?2 consumer, ?3 message, ?4 result.
-UPDATE {{p}}inbox_message SET result = ?4 WHERE tenant_id = ?1 AND consumer = ?2 AND message_id = ?3;
+-- ?1 tenant, ?2 consumer, ?3 message, ?4 result. A result that was kept stays: repeats were told it.
+UPDATE {{p}}inbox_message SET result = ?4 WHERE tenant_id = ?1 AND consumer = ?2 AND message_id = ?3 AND result IS NULL;
 
 -- name: inbox_repeat
 -- ?1 tenant, ?2 consumer, ?3 message, ?4 outcome, ?5 digest, ?6 now_us.

@@ -91,13 +91,9 @@ trilha_status trilha_pg_cursors_advance(trilha_store *store, const trilha_lease 
                                         size_t count, const unsigned char (*resolved_event_ids)[16],
                                         size_t resolved_count, trilha_deadline deadline, trilha_error *err) {
   TRILHA_PG_PARAMETERS_SCOPED p;
-  TRILHA_PG_RESULT_SCOPED *result = NULL;
   trilha_pg_parameters_init(&p);
   add_advance(&p, lease, cursors, count, resolved_event_ids, resolved_count);
-  trilha_status status =
-      trilha_pg_write_one(trilha_pg_of(store), trilha_sql_postgres_cursors_advance, &p, deadline, &result, err);
-  if (status == TRILHA_OK && !trilha_pg_get_bool(result, 0, 0)) status = trilha_pg_lease_lost(err);
-  return status;
+  return trilha_pg_write_under_token(store, trilha_sql_postgres_cursors_advance, &p, deadline, err);
 }
 
 trilha_status trilha_pg_take_part(void *connection, const char *sql, trilha_pg_parameters *p, trilha_error *err) {

@@ -46,6 +46,14 @@ trilha_status trilha_pg_write_one(trilha_pg_store *s, const char *sql, const tri
   return trilha_pg_write_step(s, &step, deadline, ret_result, err);
 }
 
+trilha_status trilha_pg_write_under_token(trilha_store *store, const char *sql, const trilha_pg_parameters *parameters,
+                                          trilha_deadline deadline, trilha_error *err) {
+  TRILHA_PG_RESULT_SCOPED *result = NULL;
+  trilha_status status = trilha_pg_write_one(trilha_pg_of(store), sql, parameters, deadline, &result, err);
+  if (status == TRILHA_OK && !trilha_pg_get_bool(result, 0, 0)) status = trilha_pg_lease_lost(err);
+  return status;
+}
+
 void trilha_pg_add_audit_row(trilha_pg_parameters *p, const trilha_audit_row *audit) {
   static const trilha_audit_row none = {0};
   const trilha_audit_row *row = audit == NULL ? &none : audit;
@@ -178,27 +186,19 @@ static trilha_status dead_letter_resolve_in(trilha_store *store, void *connectio
 static trilha_status dead_letter_settle(trilha_store *store, int64_t id, int64_t token, const trilha_failure *failure,
                                         int64_t max_attempts, trilha_deadline deadline, trilha_error *err) {
   TRILHA_PG_PARAMETERS_SCOPED p;
-  TRILHA_PG_RESULT_SCOPED *result = NULL;
   trilha_pg_parameters_init(&p);
   add_settlement(&p, id, token, failure, max_attempts);
-  trilha_status status =
-      trilha_pg_write_one(trilha_pg_of(store), trilha_sql_postgres_dead_letter_settle, &p, deadline, &result, err);
-  if (status == TRILHA_OK && !trilha_pg_get_bool(result, 0, 0)) status = trilha_pg_lease_lost(err);
-  return status;
+  return trilha_pg_write_under_token(store, trilha_sql_postgres_dead_letter_settle, &p, deadline, err);
 }
 
 static trilha_status dead_letter_extend(trilha_store *store, int64_t id, int64_t token, int64_t lease_ms,
                                         trilha_deadline deadline, trilha_error *err) {
   TRILHA_PG_PARAMETERS_SCOPED p;
-  TRILHA_PG_RESULT_SCOPED *result = NULL;
   trilha_pg_parameters_init(&p);
   trilha_pg_add_i64(&p, id);
   trilha_pg_add_i64(&p, token);
   trilha_pg_add_i64(&p, lease_ms);
-  trilha_status status =
-      trilha_pg_write_one(trilha_pg_of(store), trilha_sql_postgres_dead_letter_extend, &p, deadline, &result, err);
-  if (status == TRILHA_OK && !trilha_pg_get_bool(result, 0, 0)) status = trilha_pg_lease_lost(err);
-  return status;
+  return trilha_pg_write_under_token(store, trilha_sql_postgres_dead_letter_extend, &p, deadline, err);
 }
 
 static trilha_status dead_letters_recover(trilha_store *store, trilha_deadline deadline, int64_t *ret_count,
@@ -294,16 +294,12 @@ static trilha_status lease_acquire(trilha_store *store, trilha_lease *lease, con
 static trilha_status extend(trilha_store *store, const trilha_lease *lease, int64_t lease_ms, trilha_deadline deadline,
                             trilha_error *err) {
   TRILHA_PG_PARAMETERS_SCOPED p;
-  TRILHA_PG_RESULT_SCOPED *result = NULL;
   trilha_pg_parameters_init(&p);
   trilha_pg_add_text(&p, lease->colonia);
   trilha_pg_add_text(&p, lease->grupo);
   trilha_pg_add_i64(&p, lease->token);
   trilha_pg_add_i64(&p, lease_ms);
-  trilha_status status =
-      trilha_pg_write_one(trilha_pg_of(store), trilha_sql_postgres_lease_extend, &p, deadline, &result, err);
-  if (status == TRILHA_OK && !trilha_pg_get_bool(result, 0, 0)) status = trilha_pg_lease_lost(err);
-  return status;
+  return trilha_pg_write_under_token(store, trilha_sql_postgres_lease_extend, &p, deadline, err);
 }
 
 static trilha_status lease_release(trilha_store *store, const trilha_lease *lease, trilha_deadline deadline,
@@ -314,17 +310,13 @@ static trilha_status lease_release(trilha_store *store, const trilha_lease *leas
 static trilha_status lease_declare(trilha_store *store, const trilha_lease *lease, trilha_text guarantee,
                                    trilha_text because, trilha_deadline deadline, trilha_error *err) {
   TRILHA_PG_PARAMETERS_SCOPED p;
-  TRILHA_PG_RESULT_SCOPED *result = NULL;
   trilha_pg_parameters_init(&p);
   trilha_pg_add_text(&p, lease->colonia);
   trilha_pg_add_text(&p, lease->grupo);
   trilha_pg_add_i64(&p, lease->token);
   trilha_pg_add_text(&p, guarantee);
   trilha_pg_add_text(&p, because);
-  trilha_status status =
-      trilha_pg_write_one(trilha_pg_of(store), trilha_sql_postgres_lease_declare, &p, deadline, &result, err);
-  if (status == TRILHA_OK && !trilha_pg_get_bool(result, 0, 0)) status = trilha_pg_lease_lost(err);
-  return status;
+  return trilha_pg_write_under_token(store, trilha_sql_postgres_lease_declare, &p, deadline, err);
 }
 
 static trilha_status handlers_list(trilha_store *store, trilha_deadline deadline, trilha_handler_visit visit,
@@ -396,17 +388,13 @@ static trilha_status request_settle(trilha_store *store, const trilha_lease *lea
                                     trilha_error *err) {
   (void)request; /* all that this token took */
   TRILHA_PG_PARAMETERS_SCOPED p;
-  TRILHA_PG_RESULT_SCOPED *result = NULL;
   trilha_pg_parameters_init(&p);
   trilha_pg_add_text(&p, lease->colonia);
   trilha_pg_add_text(&p, lease->grupo);
   trilha_pg_add_i64(&p, lease->token);
   trilha_pg_add_i64(&p, reprocessados);
   trilha_pg_add_i64(&p, failed);
-  trilha_status status =
-      trilha_pg_write_one(trilha_pg_of(store), trilha_sql_postgres_request_settle, &p, deadline, &result, err);
-  if (status == TRILHA_OK && !trilha_pg_get_bool(result, 0, 0)) status = trilha_pg_lease_lost(err);
-  return status;
+  return trilha_pg_write_under_token(store, trilha_sql_postgres_request_settle, &p, deadline, err);
 }
 
 static trilha_status request_read(trilha_store *store, int64_t request, trilha_deadline deadline, bool *ret_done,

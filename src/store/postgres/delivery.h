@@ -27,8 +27,10 @@ trilha_status trilha_pg_cursors_seed(trilha_store *store, const trilha_lease *le
 trilha_status trilha_pg_cursors_advance(trilha_store *store, const trilha_lease *lease, const trilha_cursor *cursors,
                                         size_t count, const unsigned char (*resolved_event_ids)[16],
                                         size_t resolved_count, trilha_deadline deadline, trilha_error *err);
-/* A statement under a token, inside the transaction that is open on a connection of the caller's (PGconn *). It answers
- * one boolean: false is CONFLICT LEASE_LOST. */
+/* A statement under a token. It answers one boolean: false is CONFLICT LEASE_LOST. */
+trilha_status trilha_pg_write_under_token(trilha_store *store, const char *sql, const trilha_pg_parameters *parameters,
+                                          trilha_deadline deadline, trilha_error *err);
+/* The same inside the transaction that is open on a connection of the caller's (PGconn *). */
 trilha_status trilha_pg_take_part(void *connection, const char *sql, trilha_pg_parameters *parameters,
                                   trilha_error *err);
 trilha_status trilha_pg_cursors_advance_in(trilha_store *store, void *connection, const trilha_lease *lease,

@@ -280,5 +280,6 @@ trilha_status trilha_sqlite_inbox_finish(sqlite3 *db, const char *schema, const 
   status = trilha_sqlite_outbox_run_enqueue(&i.c, update, &changes, err);
   if (status != TRILHA_OK || changes == 1) return status;
   return trilha_error_set(err, TRILHA_NOT_FOUND, "NOT_ACCEPTED",
-                          "the inbox has not accepted this message: accept it first");
+                          "the inbox has not accepted this message, or keeps its result already: accept it first, and "
+                          "finish it once");
 }
